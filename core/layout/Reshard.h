@@ -1,0 +1,63 @@
+//===- Reshard.h - from one layout to another, at the fewest bytes
+//---------===//
+//
+// A reshard is a sequence of moves on one axis each. Candidates go through the
+// states {source, target, replicated} of each axis; the cheapest by exact bytes
+// sent, summed over the ranks of the stage, wins, then the fewer collectives,
+// then the move names. Bytes are those of collectiveBytes (one table, used by
+// planner, verifier and runtime).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "core/layout/Layout.h"
+
+#include <string_view>
+
+namespace monarch {
+
+enum class MoveKind : uint8_t {
+  AllReduce,     // P -> R
+  ReduceScatter, // P -> S
+  AllGather,     // S -> R
+  AllToAll,      // S -> S'
+  Slice,         // R -> S, free
+  Zero,          // R -> P, free: zeros off coordinate 0
+  Embed          // S -> P, free: the block in zeros
+};
+std::string_view toString(MoveKind kind);
+bool isCollective(MoveKind kind);
+
+struct Move {
+  int axis = 0;
+  MoveKind kind = MoveKind::AllReduce;
+  Layout from;
+  Layout to;
+  bool operator==(const Move &) const = default;
+};
+
+/// The cheapest sequence; empty when from == to. A path always exists: through
+/// replicated. `elementBytes` scales costs alike, so it does not matter here.
+std::vector<Move> reshard(const TensorStructure &structure, const Layout &from,
+                          const Layout &to, const Mesh &mesh,
+                          const OffsetTables &tables);
+
+/// Bytes that one rank sends in one move of a tensor of this structure.
+int64_t bytesSent(const Move &move, const TensorStructure &structure,
+                  const Mesh &mesh, const OffsetTables &tables,
+                  const std::vector<int64_t> &coordinates,
+                  int64_t elementBytes);
+
+//===- Bytes of collectives: the one table
+//---------------------------------===//
+// n ranks; sizes are exact, taken from the tensors or split sizes at the call.
+
+/// Ring all-reduce of a tensor of S bytes: floor(2 (n-1) S / n).
+int64_t allReduceBytes(int64_t tensorBytes, int64_t ranks);
+/// All-gather: the own block once to each other rank.
+int64_t allGatherBytes(int64_t ownBytes, int64_t ranks);
+/// Reduce-scatter and all-to-all: what goes to the others (`own` is the rank's
+/// index among the peers).
+int64_t exchangeBytes(const std::vector<int64_t> &sendBytes, int64_t own);
+
+} // namespace monarch
