@@ -1,0 +1,60 @@
+//===- DType.cpp - element types ------------------------------------------===//
+//
+// One table: the spelling in files, the width in bytes, and whether the type
+// takes gradients. Rows are in the order of the enumeration.
+//
+//===----------------------------------------------------------------------===//
+#include "core/graph/Graph.h"
+
+#include <array>
+
+namespace monarch {
+
+namespace {
+
+struct Row {
+  DType type;
+  std::string_view name;
+  int64_t bytes;
+  bool floating;
+};
+
+constexpr std::array<Row, 10> Rows = {{
+    {DType::Bool, "bool", 1, false},
+    {DType::UInt8, "uint8", 1, false},
+    {DType::Int8, "int8", 1, false},
+    {DType::Int16, "int16", 2, false},
+    {DType::Int32, "int32", 4, false},
+    {DType::Int64, "int64", 8, false},
+    {DType::Float16, "float16", 2, true},
+    {DType::BFloat16, "bfloat16", 2, true},
+    {DType::Float32, "float32", 4, true},
+    {DType::Float64, "float64", 8, true},
+}};
+
+constexpr bool isInEnumerationOrder() {
+  for (size_t i = 0; i < Rows.size(); ++i)
+    if (static_cast<size_t>(Rows[i].type) != i)
+      return false;
+  return true;
+}
+static_assert(isInEnumerationOrder());
+
+const Row &rowOf(DType type) { return Rows[static_cast<size_t>(type)]; }
+
+} // namespace
+
+int64_t byteWidth(DType type) { return rowOf(type).bytes; }
+
+bool isFloating(DType type) { return rowOf(type).floating; }
+
+std::string_view toString(DType type) { return rowOf(type).name; }
+
+std::optional<DType> parseDType(std::string_view text) {
+  for (const Row &row : Rows)
+    if (row.name == text)
+      return row.type;
+  return std::nullopt;
+}
+
+} // namespace monarch

@@ -1,0 +1,3 @@
+// See gloo/context.h of this folder.
+#pragma once
+#include <gloo/context.h>
