@@ -140,6 +140,11 @@ struct ProgramInput {
   std::string name;
   TensorStructure structure;
   Layout layout; // the slice of the unit's rows that this rank reads
+  /// The dim that holds the batch's rows (unit u of the batch starts at row
+  /// u * size), -1 when every unit reads the same tensor.
+  int rowDim = 0;
+  /// Synthetic data of an integer input: values in [0, bound); 0: ones.
+  int64_t bound = 0;
 };
 
 struct ProgramIndex {
