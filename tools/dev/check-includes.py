@@ -32,7 +32,7 @@ POSIX = (
 EVERYTHING = MLIR + LIBTORCH + TEXT + ARCHIVE + CUDA + COMMAND_LINE + TESTS + POSIX
 
 # What the compiler's phases may see of the planner: its data, not its search.
-PLANNER_DATA = ("planner/model/",)
+PLANNER_DATA = ("planner/plan/", "planner/resolve/Resolve.h")
 PHASE = TEXT + MLIR
 
 # Folder -> (own headers, other headers). The longest matching folder decides.
