@@ -53,7 +53,11 @@ enum class InstructionKind : uint8_t {
   /// Flat buffers: sendSizes[i] elements to, receiveSizes[i] from member i.
   AllToAll,
   /// The same coordinates in `peerStage`; contiguous; `tag` is unique in the
-  /// program. A send is started here and waited for at the end of the step.
+  /// program, the unit is told apart by the runtime. A send started for unit u
+  /// is
+  /// waited for at the end of the Backward of unit u + 1, else of the step;
+  /// until
+  /// then it holds its tensor.
   Send,
   Receive,
   /// Zeros in place of the operand off coordinate 0 of axes[0]; else the
@@ -71,6 +75,7 @@ struct Instruction {
   InstructionKind kind = InstructionKind::Call;
   std::string name;
   std::vector<int32_t> operands;
+  /// None: what the op returns there is dropped (in-place ops).
   std::vector<int32_t> results;
   std::vector<CallArg> args;
   /// Group of a collective: the ranks of the stage that differ on these axes
@@ -135,6 +140,8 @@ struct ProgramBuffer {
   bool constant = false;
 };
 
+/// Filled from the batch before each run of a segment that reads it; dropped by
+/// its Free there.
 struct ProgramInput {
   int32_t value = None;
   std::string name;
