@@ -1,5 +1,4 @@
-//===- Expr.h - integers and index lists that depend on the rank
-//-----------===//
+//===- Expr.h - integers and index lists that depend on the rank ----------===//
 //
 // A program is written once per stage; what differs between its ranks are
 // sizes, split sizes and index lists. They are expressions over *shards*: one
@@ -57,7 +56,8 @@ Expr operator+(const Expr &a, const Expr &b);
 Expr operator*(const Expr &a, const Expr &b);
 
 /// A one-dimensional int64 tensor: element i is the position of the i-th index
-/// of concat(of) in concat(in), or that index itself when `in` is empty.
+/// of concat(of) in concat(in) (the first; -1 when it is not there), or that
+/// index itself when `in` is empty.
 struct IndexList {
   std::vector<ShardRef> of;
   std::vector<ShardRef> in;

@@ -1,5 +1,4 @@
-//===- Layout.h - how a tensor lies on a mesh
-//------------------------------===//
+//===- Layout.h - how a tensor lies on a mesh -----------------------------===//
 //
 // A dim is a concatenation of sections (fused QKV has three), each an ordered
 // product of factors (a flattened [B*S] has two). A layout gives each mesh axis
@@ -7,7 +6,8 @@
 // factor per section. Axes that cut the same factor form a stack, outermost
 // first; the order is the layout's own. Blocks come from nested offset tables:
 // an axis cuts the block that the axes outside it left. The index lists per
-// rank are the oracle: two layouts are equal iff the lists are.
+// rank are the oracle: where no block is empty, two layouts without partials
+// are equal iff the lists are.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,7 +37,8 @@ struct DimStructure {
 };
 using TensorStructure = std::vector<DimStructure>;
 
-/// One section, its factors = {size} (none when size is 1).
+/// One section, its factors = {size} (none when size is 1; no section when the
+/// size is 0).
 DimStructure plainDim(int64_t size);
 
 /// What a mesh axis is for. Data axes hand out units: ranks along them run
@@ -63,10 +64,14 @@ struct Mesh {
 };
 
 /// Where blocks of an extent begin when it is cut in n parts: n + 1 offsets,
-/// non-decreasing, 0 first, extent last. Even (floor(extent*i/n)) unless set.
+/// non-decreasing, 0 first, extent last. Even (floor(extent*i/n)) unless set;
+/// setting the even table removes the exception.
 class OffsetTables {
 public:
   std::vector<int64_t> offsets(int64_t extent, int64_t parts) const;
+  /// Begin and end of one part: offsets()[index] and offsets()[index + 1].
+  std::pair<int64_t, int64_t> block(int64_t extent, int64_t parts,
+                                    int64_t index) const;
   void set(int64_t extent, int64_t parts, std::vector<int64_t> offsets);
   const std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> &
   exceptions() const {
@@ -81,8 +86,9 @@ enum class AxisStateKind : uint8_t { Replicated, Partial, Split };
 
 struct AxisState {
   AxisStateKind kind = AxisStateKind::Replicated;
-  /// Split: the dim, and per section of it the factor that is cut; -1 exactly
-  /// for sections of size 1, which have no factor and are held by every rank.
+  /// Split: the dim, and for each section of it the factor that is cut. A
+  /// section of size 1 has no factor to cut: its dim cannot be split, so that
+  /// the blocks of a split are always disjoint.
   int dim = -1;
   std::vector<int> factors;
   auto operator<=>(const AxisState &) const = default;
@@ -108,6 +114,11 @@ struct Layout {
   static Layout replicated(size_t axes);
 };
 
+/// True when the layout is canonical and its states exist on this mesh and this
+/// tensor. All functions that take a layout and a structure require it.
+bool fits(const Layout &layout, const TensorStructure &structure,
+          const Mesh &mesh);
+
 /// Lowest-axis-first order among those that keep every stack as it is.
 Layout canonical(Layout layout);
 /// Axes that cut this factor, outermost first.
@@ -120,6 +131,8 @@ bool isInnermost(const Layout &layout, int axis);
 Layout withState(const Layout &layout, int axis, AxisState state);
 
 /// Global indices along a dim that a rank holds, in the order it holds them.
+/// They tell apart all splits into non-empty blocks, not a partial sum from its
+/// replica.
 std::vector<int64_t> localIndices(const DimStructure &structure, int dim,
                                   const Layout &layout, const Mesh &mesh,
                                   const OffsetTables &tables,

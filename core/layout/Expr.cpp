@@ -1,0 +1,135 @@
+//===- Expr.cpp - expressions over shards and their values at a rank ------===//
+
+#include "core/layout/Expr.h"
+
+#include "core/layout/Blocks.h"
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+
+using namespace monarch;
+
+Shard monarch::shardOf(const DimStructure &structure, int dim,
+                       const Layout &layout) {
+  return {structure, detail::cutsOf(dim, layout)};
+}
+
+//===----------------------------------------------------------------------===//
+// Expr
+//===----------------------------------------------------------------------===//
+
+Expr Expr::constant(int64_t value) {
+  if (value == 0)
+    return {};
+  return {{{value, {}}}};
+}
+
+Expr Expr::size(ShardRef shard) { return {{{1, {shard}}}}; }
+
+/// From the sum of terms by their sorted sizes.
+static Expr fromTerms(std::map<std::vector<ShardRef>, int64_t> &&constants) {
+  Expr result;
+  for (auto &[sizes, constant] : constants)
+    if (constant != 0)
+      result.terms.push_back({constant, sizes});
+  return result;
+}
+
+Expr monarch::operator+(const Expr &a, const Expr &b) {
+  std::map<std::vector<ShardRef>, int64_t> constants;
+  for (const Expr *expr : {&a, &b})
+    for (const Expr::Term &term : expr->terms)
+      constants[term.sizes] += term.constant;
+  return fromTerms(std::move(constants));
+}
+
+Expr monarch::operator*(const Expr &a, const Expr &b) {
+  std::map<std::vector<ShardRef>, int64_t> constants;
+  for (const Expr::Term &left : a.terms)
+    for (const Expr::Term &right : b.terms) {
+      std::vector<ShardRef> sizes;
+      std::merge(left.sizes.begin(), left.sizes.end(), right.sizes.begin(),
+                 right.sizes.end(), std::back_inserter(sizes));
+      constants[std::move(sizes)] += left.constant * right.constant;
+    }
+  return fromTerms(std::move(constants));
+}
+
+//===----------------------------------------------------------------------===//
+// RankView
+//===----------------------------------------------------------------------===//
+
+RankView::RankView(const Mesh &mesh, const OffsetTables &tables,
+                   const std::vector<Shard> &shards,
+                   std::vector<int64_t> coordinates)
+    : theMesh(mesh), tables(tables), shards(shards),
+      coords(std::move(coordinates)) {
+  assert(coords.size() == mesh.axes.size());
+}
+
+/// The coordinates at which a reference looks.
+static std::vector<int64_t> coordinatesOf(const ShardRef &shard,
+                                          std::vector<int64_t> own) {
+  if (shard.peerAxis >= 0)
+    own[shard.peerAxis] = shard.peer;
+  return own;
+}
+
+int64_t RankView::size(const ShardRef &ref) const {
+  const Shard &shard = shards[ref.shard];
+  return detail::blockSize(shard.structure,
+                           detail::factorRanges(shard.structure, shard.cuts,
+                                                theMesh, tables,
+                                                coordinatesOf(ref, coords)));
+}
+
+const std::vector<int64_t> &RankView::indices(const ShardRef &ref) const {
+  auto [it, isNew] = cache.try_emplace(ref);
+  if (isNew) {
+    const Shard &shard = shards[ref.shard];
+    it->second = detail::blockIndices(
+        shard.structure,
+        detail::factorRanges(shard.structure, shard.cuts, theMesh, tables,
+                             coordinatesOf(ref, coords)));
+  }
+  return it->second;
+}
+
+int64_t RankView::evaluate(const Expr &expr) const {
+  int64_t sum = 0;
+  for (const Expr::Term &term : expr.terms) {
+    int64_t product = term.constant;
+    for (const ShardRef &shard : term.sizes)
+      product *= size(shard);
+    sum += product;
+  }
+  return sum;
+}
+
+std::vector<int64_t> RankView::evaluate(const std::vector<Expr> &exprs) const {
+  std::vector<int64_t> values;
+  for (const Expr &expr : exprs)
+    values.push_back(evaluate(expr));
+  return values;
+}
+
+std::vector<int64_t> RankView::evaluate(const IndexList &list) const {
+  std::vector<int64_t> result;
+  for (const ShardRef &shard : list.of) {
+    const std::vector<int64_t> &part = indices(shard);
+    result.insert(result.end(), part.begin(), part.end());
+  }
+  if (list.in.empty())
+    return result;
+  std::unordered_map<int64_t, int64_t> positions;
+  int64_t next = 0;
+  for (const ShardRef &shard : list.in)
+    for (int64_t index : indices(shard))
+      positions.try_emplace(index, next++);
+  for (int64_t &index : result) {
+    auto it = positions.find(index);
+    index = it == positions.end() ? -1 : it->second;
+  }
+  return result;
+}

@@ -1,0 +1,474 @@
+//===- Reshard.cpp - the cheapest move sequence, and the bytes of a move --===//
+//
+// A* over the candidate states of each axis and the order of the stacks. Costs
+// are sums over the ranks of the stage, in elements, and need no enumeration of
+// ranks but for all-to-all: the blocks of a split tile what they cut, so local
+// sizes sum up to numel * (product of the sizes of the axes that do not split).
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/layout/Reshard.h"
+
+#include "core/layout/Blocks.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <queue>
+#include <unordered_set>
+
+using namespace monarch;
+
+std::string_view monarch::toString(MoveKind kind) {
+  switch (kind) {
+  case MoveKind::AllReduce:
+    return "all_reduce";
+  case MoveKind::ReduceScatter:
+    return "reduce_scatter";
+  case MoveKind::AllGather:
+    return "all_gather";
+  case MoveKind::AllToAll:
+    return "all_to_all";
+  case MoveKind::Slice:
+    return "slice";
+  case MoveKind::Zero:
+    return "zero";
+  case MoveKind::Embed:
+    return "embed";
+  }
+  return "";
+}
+
+bool monarch::isCollective(MoveKind kind) {
+  return kind != MoveKind::Slice && kind != MoveKind::Zero &&
+         kind != MoveKind::Embed;
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+int64_t monarch::allReduceBytes(int64_t tensorBytes, int64_t ranks) {
+  return 2 * (ranks - 1) * tensorBytes / ranks;
+}
+
+int64_t monarch::allGatherBytes(int64_t ownBytes, int64_t ranks) {
+  return (ranks - 1) * ownBytes;
+}
+
+int64_t monarch::exchangeBytes(const std::vector<int64_t> &sendBytes,
+                               int64_t own) {
+  return std::accumulate(sendBytes.begin(), sendBytes.end(), int64_t(0)) -
+         sendBytes[own];
+}
+
+/// Elements that a rank under one layout and a rank under another both hold.
+static int64_t overlapElements(const TensorStructure &structure,
+                               const Layout &a,
+                               const std::vector<int64_t> &coordinatesA,
+                               const Layout &b,
+                               const std::vector<int64_t> &coordinatesB,
+                               const Mesh &mesh, const OffsetTables &tables) {
+  int64_t product = 1;
+  for (size_t dim = 0; dim < structure.size(); ++dim)
+    product *= detail::overlapSize(
+        structure[dim],
+        detail::factorRanges(structure[dim], detail::cutsOf(dim, a), mesh,
+                             tables, coordinatesA),
+        detail::factorRanges(structure[dim], detail::cutsOf(dim, b), mesh,
+                             tables, coordinatesB));
+  return product;
+}
+
+static int64_t localElements(const TensorStructure &structure,
+                             const Layout &layout, const Mesh &mesh,
+                             const OffsetTables &tables,
+                             const std::vector<int64_t> &coordinates) {
+  int64_t product = 1;
+  for (int64_t size : localShape(structure, layout, mesh, tables, coordinates))
+    product *= size;
+  return product;
+}
+
+int64_t monarch::bytesSent(const Move &move, const TensorStructure &structure,
+                           const Mesh &mesh, const OffsetTables &tables,
+                           const std::vector<int64_t> &coordinates,
+                           int64_t elementBytes) {
+  int64_t ranks = mesh.axes[move.axis].size;
+  switch (move.kind) {
+  case MoveKind::AllReduce:
+    return allReduceBytes(elementBytes * localElements(structure, move.from,
+                                                       mesh, tables,
+                                                       coordinates),
+                          ranks);
+  case MoveKind::AllGather:
+    return allGatherBytes(elementBytes * localElements(structure, move.from,
+                                                       mesh, tables,
+                                                       coordinates),
+                          ranks);
+  case MoveKind::ReduceScatter:
+  case MoveKind::AllToAll: {
+    std::vector<int64_t> sendBytes;
+    std::vector<int64_t> peer = coordinates;
+    for (int64_t i = 0; i < ranks; ++i) {
+      peer[move.axis] = i;
+      sendBytes.push_back(elementBytes * overlapElements(structure, move.from,
+                                                         coordinates, move.to,
+                                                         peer, mesh, tables));
+    }
+    return exchangeBytes(sendBytes, coordinates[move.axis]);
+  }
+  case MoveKind::Slice:
+  case MoveKind::Zero:
+  case MoveKind::Embed:
+    return 0;
+  }
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+static MoveKind moveKind(const AxisState &from, const AxisState &to) {
+  assert(from != to);
+  if (from.isPartial())
+    return to.isSplit() ? MoveKind::ReduceScatter : MoveKind::AllReduce;
+  if (from.isReplicated())
+    return to.isSplit() ? MoveKind::Slice : MoveKind::Zero;
+  if (to.isPartial())
+    return MoveKind::Embed;
+  return to.isSplit() ? MoveKind::AllToAll : MoveKind::AllGather;
+}
+
+/// Rank of a kind among the kinds by name: ties go by name, not by the enum.
+static uint32_t nameRank(MoveKind kind) {
+  uint32_t rank = 0;
+  for (int other = 0; other <= int(MoveKind::Embed); ++other)
+    rank += toString(MoveKind(other)) < toString(kind);
+  return rank;
+}
+
+namespace {
+
+/// A layout by small numbers: per axis the index of its candidate state, and
+/// the canonical order. Strings of bytes, as they hash and do not allocate.
+struct Node {
+  std::string states;
+  std::string order;
+  bool operator==(const Node &) const = default;
+};
+
+struct NodeHash {
+  size_t operator()(const Node &node) const {
+    std::hash<std::string> hash;
+    return hash(node.states) * 31 + hash(node.order);
+  }
+};
+
+/// One move: axis, kind and entered state, comparable in the order of ties.
+struct Step {
+  uint8_t axis;
+  uint8_t kindRank;
+  uint8_t state;
+  auto operator<=>(const Step &) const = default;
+};
+
+/// A path from the source; compared by what its completion costs at least.
+struct Path {
+  int64_t boundElements;
+  int boundCollectives;
+  std::vector<Step> steps;
+  int64_t elements;
+  int collectives;
+  Node node;
+  bool operator>(const Path &other) const {
+    return std::tie(boundElements, boundCollectives, steps) >
+           std::tie(other.boundElements, other.boundCollectives, other.steps);
+  }
+};
+
+class Search {
+public:
+  Search(const TensorStructure &structure, const Layout &source,
+         const Layout &target, const Mesh &mesh, const OffsetTables &tables);
+  std::vector<Move> run();
+
+private:
+  bool shares(int a, int stateA, int b, int stateB) const {
+    return detail::sharesFactor(states[a][stateA], states[b][stateB]);
+  }
+  const AxisState &stateOf(const Node &node, int axis) const {
+    return states[axis][node.states[axis]];
+  }
+  bool isInnermost(const Node &node, int axis) const;
+  /// `isInnermost(node, axis)` holds.
+  Node enter(const Node &node, int axis, int state) const;
+  Layout layoutOf(const Node &node) const;
+  /// Local sizes summed over the ranks.
+  int64_t volume(const Node &node) const;
+  /// The same with partial axes counted once: what is replicated.
+  int64_t replicatedVolume(const Node &node) const;
+  /// What a move costs, and what the rest of the path costs at least.
+  int64_t elementsSent(MoveKind kind, int axis, const Node &from,
+                       const Node &to) const;
+  int64_t keptByAllToAll(int axis, const Layout &from, const Layout &to) const;
+  bool needsCollective(const Node &node, int axis) const;
+  void bound(Path &path) const;
+  std::vector<Move> movesOf(const std::vector<Step> &steps) const;
+
+  const TensorStructure &structure;
+  const Mesh &mesh;
+  const OffsetTables &tables;
+  const Layout &source;
+  int axes;
+  int64_t numElements = 1;
+  int64_t goalVolume = 0;
+  /// Per axis: the source's state, the target's, replicated; each once.
+  std::vector<std::vector<AxisState>> states;
+  Node start, goal;
+};
+
+} // namespace
+
+Search::Search(const TensorStructure &structure, const Layout &source,
+               const Layout &target, const Mesh &mesh,
+               const OffsetTables &tables)
+    : structure(structure), mesh(mesh), tables(tables), source(source),
+      axes(int(mesh.axes.size())) {
+  for (const DimStructure &dim : structure)
+    numElements *= dim.size;
+  for (int axis = 0; axis < axes; ++axis) {
+    std::vector<AxisState> &candidates = states.emplace_back();
+    for (const AxisState &state :
+         {source.states[axis], target.states[axis], AxisState::replicated()})
+      if (std::find(candidates.begin(), candidates.end(), state) ==
+          candidates.end())
+        candidates.push_back(state);
+    start.states += char(0);
+    goal.states += char(source.states[axis] == target.states[axis] ? 0 : 1);
+    start.order += char(source.order[axis]);
+    goal.order += char(target.order[axis]);
+  }
+  goalVolume = replicatedVolume(goal);
+}
+
+bool Search::isInnermost(const Node &node, int axis) const {
+  for (size_t i = node.order.size(); i-- > 0;) {
+    int other = node.order[i];
+    if (other == axis)
+      return true;
+    if (shares(axis, node.states[axis], other, node.states[other]))
+      return false;
+  }
+  return true;
+}
+
+Node Search::enter(const Node &node, int axis, int state) const {
+  Node result = node;
+  result.states[axis] = char(state);
+  std::erase(result.order, char(axis));
+  result.order += char(axis);
+  result.order = detail::canonicalOrder(result.order, [&](int a, int b) {
+    return shares(a, result.states[a], b, result.states[b]);
+  });
+  return result;
+}
+
+Layout Search::layoutOf(const Node &node) const {
+  Layout layout;
+  for (int axis = 0; axis < axes; ++axis)
+    layout.states.push_back(stateOf(node, axis));
+  layout.order.assign(node.order.begin(), node.order.end());
+  return layout;
+}
+
+int64_t Search::volume(const Node &node) const {
+  int64_t product = numElements;
+  for (int axis = 0; axis < axes; ++axis)
+    if (!stateOf(node, axis).isSplit())
+      product *= mesh.axes[axis].size;
+  return product;
+}
+
+int64_t Search::replicatedVolume(const Node &node) const {
+  int64_t product = numElements;
+  for (int axis = 0; axis < axes; ++axis)
+    if (stateOf(node, axis).isReplicated())
+      product *= mesh.axes[axis].size;
+  return product;
+}
+
+/// Elements that stay where they are, summed over the ranks. Only the dims that
+/// the axis cuts before or after, and the axes on them, need be looked at.
+int64_t Search::keptByAllToAll(int axis, const Layout &from,
+                               const Layout &to) const {
+  int dims[] = {from.states[axis].dim, to.states[axis].dim};
+  int numDims = dims[0] == dims[1] ? 1 : 2;
+  int64_t outside = 1;
+  for (int dim = 0; dim < int(structure.size()); ++dim)
+    if (dim != dims[0] && dim != dims[1])
+      outside *= structure[dim].size;
+  std::vector<int> involved;
+  for (int other = 0; other < axes; ++other) {
+    const AxisState &state = from.states[other];
+    if (!state.isSplit())
+      outside *= mesh.axes[other].size;
+    else if (state.dim == dims[0] || state.dim == dims[1])
+      involved.push_back(other);
+  }
+  std::vector<Shard::Cut> cutsFrom[2], cutsTo[2];
+  for (int i = 0; i < numDims; ++i) {
+    cutsFrom[i] = detail::cutsOf(dims[i], from);
+    cutsTo[i] = detail::cutsOf(dims[i], to);
+  }
+  int64_t kept = 0;
+  std::vector<int64_t> coordinates(axes, 0);
+  while (true) {
+    int64_t product = 1;
+    for (int i = 0; i < numDims; ++i) {
+      const DimStructure &dim = structure[dims[i]];
+      product *= detail::overlapSize(
+          dim,
+          detail::factorRanges(dim, cutsFrom[i], mesh, tables, coordinates),
+          detail::factorRanges(dim, cutsTo[i], mesh, tables, coordinates));
+    }
+    kept += product;
+    size_t next = 0;
+    while (next < involved.size() &&
+           ++coordinates[involved[next]] == mesh.axes[involved[next]].size)
+      coordinates[involved[next++]] = 0;
+    if (next == involved.size())
+      return kept * outside;
+  }
+}
+
+/// Exact but for one thing: an all-reduce counts 2 (n-1) S per group, which is
+/// what its ranks send before each rounds down.
+int64_t Search::elementsSent(MoveKind kind, int axis, const Node &from,
+                             const Node &to) const {
+  int64_t ranks = mesh.axes[axis].size;
+  switch (kind) {
+  case MoveKind::AllReduce:
+    return 2 * (ranks - 1) * (volume(from) / ranks);
+  case MoveKind::ReduceScatter:
+    return (ranks - 1) * (volume(from) / ranks);
+  case MoveKind::AllGather:
+    return (ranks - 1) * volume(from);
+  case MoveKind::AllToAll:
+    return volume(from) - keptByAllToAll(axis, layoutOf(from), layoutOf(to));
+  case MoveKind::Slice:
+  case MoveKind::Zero:
+  case MoveKind::Embed:
+    return 0;
+  }
+  return 0;
+}
+
+/// Whether the axis must take part in a collective before the goal: it has a
+/// partial sum or a split to give up, or entered a stack before an axis that
+/// the goal has outside it. Moves of other axes never change a yes to a no.
+bool Search::needsCollective(const Node &node, int axis) const {
+  int state = node.states[axis], goalState = goal.states[axis];
+  const AxisState &now = states[axis][state];
+  if (state != goalState)
+    return now.isPartial() ||
+           (now.isSplit() && !states[axis][goalState].isPartial());
+  if (!now.isSplit())
+    return false;
+  size_t position = node.order.find(char(axis));
+  for (char other : goal.order) {
+    if (other == char(axis))
+      return false;
+    if (shares(axis, goalState, other, goal.states[other]) &&
+        (node.states[other] != goal.states[other] ||
+         node.order.find(other) > position))
+      return true;
+  }
+  return false;
+}
+
+/// Both bounds are consistent (no move lowers a bound by more than it costs):
+/// only a gather and an all-reduce add to the replicated volume, and each costs
+/// at least what it adds; a collective is on one axis.
+void Search::bound(Path &path) const {
+  path.boundElements =
+      path.elements +
+      std::max<int64_t>(0, goalVolume - replicatedVolume(path.node));
+  path.boundCollectives = path.collectives;
+  for (int axis = 0; axis < axes; ++axis)
+    path.boundCollectives += needsCollective(path.node, axis);
+}
+
+std::vector<Move> Search::movesOf(const std::vector<Step> &steps) const {
+  std::vector<Move> moves;
+  Layout layout = source;
+  for (const Step &step : steps) {
+    const AxisState &state = states[step.axis][step.state];
+    Layout next = withState(layout, step.axis, state);
+    moves.push_back(
+        {step.axis, moveKind(layout.states[step.axis], state), layout, next});
+    layout = std::move(next);
+  }
+  return moves;
+}
+
+std::vector<Move> Search::run() {
+  // Every cycle of moves has a collective in it, so of two equally dear paths
+  // to a node none is a prefix of the other, and the order of ties is kept when
+  // both are extended: the first path that reaches a node is the one to keep.
+  std::priority_queue<Path, std::vector<Path>, std::greater<>> open;
+  std::unordered_set<Node, NodeHash> closed;
+  Path first{0, 0, {}, 0, 0, start};
+  bound(first);
+  open.push(std::move(first));
+  while (!open.empty()) {
+    Path path = open.top();
+    open.pop();
+    if (!closed.insert(path.node).second)
+      continue;
+    if (path.node == goal)
+      return movesOf(path.steps);
+    for (int axis = 0; axis < axes; ++axis) {
+      if (!isInnermost(path.node, axis))
+        continue;
+      for (int state = 0; state < int(states[axis].size()); ++state) {
+        if (state == path.node.states[axis])
+          continue;
+        Node next = enter(path.node, axis, state);
+        if (closed.contains(next))
+          continue;
+        MoveKind kind = moveKind(stateOf(path.node, axis), states[axis][state]);
+        Path longer = path;
+        longer.elements += elementsSent(kind, axis, path.node, next);
+        longer.collectives += isCollective(kind);
+        longer.steps.push_back(
+            {uint8_t(axis), uint8_t(nameRank(kind)), uint8_t(state)});
+        longer.node = std::move(next);
+        bound(longer);
+        open.push(std::move(longer));
+      }
+    }
+  }
+  assert(false && "a path through replicated always exists");
+  return {};
+}
+
+std::vector<Move> monarch::reshard(const TensorStructure &structure,
+                                   const Layout &from, const Layout &to,
+                                   const Mesh &mesh,
+                                   const OffsetTables &tables) {
+  assert(fits(from, structure, mesh) && fits(to, structure, mesh));
+  if (from == to)
+    return {};
+  return Search(structure, from, to, mesh, tables).run();
+}
+
+const std::vector<Move> &ReshardCache::get(const TensorStructure &structure,
+                                           const Layout &from,
+                                           const Layout &to) {
+  auto [it, isNew] = known.try_emplace(std::tuple(from, to, structure));
+  if (isNew)
+    it->second = reshard(structure, from, to, mesh, tables);
+  return it->second;
+}
