@@ -1,0 +1,86 @@
+//===- Reductions.cpp - rules of sums, means and scans --------------------===//
+//
+// Splitting a reduced dim of a sum or mean leaves partial sums. A mean divides
+// by the global count, whatever the rank holds. A maximum or a scan needs its
+// dim whole.
+//
+//===----------------------------------------------------------------------===//
+#include "core/registry/Registry.h"
+
+#include <algorithm>
+
+namespace monarch {
+
+namespace {
+
+/// Reduced dims, sorted; no list or an empty one means all.
+std::vector<int64_t> reducedDims(const OpView &op, bool hasDims) {
+  size_t rank = op.shape(0).size();
+  std::vector<int64_t> dims = hasDims ? op.intsAt(1) : std::vector<int64_t>{};
+  for (int64_t &dim : dims)
+    dim = wrapDim(dim, rank);
+  if (dims.empty())
+    for (size_t dim = 0; dim < rank; ++dim)
+      dims.push_back(static_cast<int64_t>(dim));
+  std::sort(dims.begin(), dims.end());
+  return dims;
+}
+
+OpRule reduction(const OpView &op, const std::vector<int64_t> &dims,
+                 bool keepDims) {
+  OpRule rule;
+  rule.operands.push_back(numbered(op.shape(0).size()));
+  rule.results.emplace_back();
+  for (size_t dim = 0; dim < rule.operands[0].size(); ++dim) {
+    bool reduced = std::binary_search(dims.begin(), dims.end(), dim);
+    if (!reduced)
+      rule.results[0].push_back(rule.operands[0][dim]);
+    else if (keepDims)
+      rule.results[0].emplace_back();
+  }
+  return rule;
+}
+
+OpRule sumLike(const OpView &op, bool hasDims) {
+  std::vector<int64_t> dims = reducedDims(op, hasDims);
+  OpRule rule = reduction(op, dims, hasDims && op.boolAt(2, false));
+  for (int64_t dim : dims)
+    makePartial(rule, rule.operands[0][dim].name);
+  addLinear(rule, {0});
+  return rule;
+}
+
+std::optional<OpRule> amax(const OpView &op) {
+  std::vector<int64_t> dims = reducedDims(op, true);
+  OpRule rule = reduction(op, dims, op.boolAt(2, false));
+  for (int64_t dim : dims)
+    rule.effects[rule.operands[0][dim].name].whole = true;
+  return rule;
+}
+
+std::optional<OpRule> cumsum(const OpView &op) {
+  OpRule rule = elementwise(op);
+  size_t rank = op.shape(0).size();
+  if (rank > 0)
+    rule.effects[numbered(rank)[wrapDim(op.intAt(1, 0), rank)].name].whole =
+        true;
+  addLinear(rule, {0});
+  return rule;
+}
+
+} // namespace
+
+void addReductionRules(RuleTable &table) {
+  for (const char *name : {"aten::sum", "aten::mean"})
+    table[name] = [](const OpView &op) -> std::optional<OpRule> {
+      return sumLike(op, /*hasDims=*/false);
+    };
+  for (const char *name : {"aten::sum.dim_IntList", "aten::mean.dim"})
+    table[name] = [](const OpView &op) -> std::optional<OpRule> {
+      return sumLike(op, /*hasDims=*/true);
+    };
+  table["aten::amax"] = amax;
+  table["aten::cumsum"] = cumsum;
+}
+
+} // namespace monarch

@@ -1,0 +1,192 @@
+//===- Sections.cpp - rules of ops that cut and join dims -----------------===//
+//
+// The dim that is cut is a label; each piece carries a section of it, so a
+// split has a position in every section. A rank holds the sections one after
+// the other: locally, too, a piece is one range, whose bounds are sums of local
+// section sizes. Cuts that meet no section keep the dim whole.
+//
+//===----------------------------------------------------------------------===//
+#include "core/registry/Registry.h"
+
+#include <algorithm>
+
+namespace monarch {
+
+namespace {
+
+int64_t clampBound(int64_t bound, int64_t size) {
+  return std::clamp(bound < 0 ? bound + size : bound, int64_t(0), size);
+}
+
+/// Bounds of slice's arguments from `first`: dim, start, end, step.
+struct Range {
+  int64_t dim, begin, end, step;
+};
+Range rangeOf(const OpView &op, size_t first, const Shape &shape) {
+  int64_t dim = wrapDim(op.intAt(first, 0), shape.size());
+  int64_t size = shape[dim];
+  Range range{dim, clampBound(op.intAt(first + 1, 0), size),
+              clampBound(op.intAt(first + 2, size), size),
+              op.intAt(first + 3, 1)};
+  range.end = std::max(range.begin, range.end);
+  return range;
+}
+
+/// Labels of a piece of a tensor with numbered labels; a piece that takes only
+/// some elements of its range has no label there.
+Labels piece(Labels whole, const Range &range, int64_t size) {
+  DimLabel &label = whole[range.dim];
+  if (range.begin != 0 || range.end != size) {
+    label.begin = range.begin;
+    label.end = range.end;
+  }
+  return whole;
+}
+
+std::optional<OpRule> split(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.shape(0);
+  int64_t dim = wrapDim(op.intAt(2, 0), shape.size());
+  rule.operands.push_back(numbered(shape.size()));
+  // A piece that nobody uses still has its size: from the argument.
+  std::vector<int64_t> sizes = op.intsAt(1);
+  int64_t begin = 0;
+  for (size_t k = 0; k < op.resultCount(); ++k) {
+    if (op.op.results[k] == None)
+      return std::nullopt;
+    int64_t size = op.resultShape(k)[dim];
+    rule.results.push_back(
+        piece(rule.operands[0], {dim, begin, begin + size, 1}, shape[dim]));
+    begin += size;
+  }
+  addLinear(rule, {0});
+  rule.follows = true;
+  return rule;
+}
+
+std::optional<OpRule> slice(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.shape(0);
+  Range range = rangeOf(op, 1, shape);
+  rule.operands.push_back(numbered(shape.size()));
+  if (range.step != 1)
+    rule.operands[0][range.dim] = {};
+  rule.results.push_back(rule.operands[0]);
+  if (range.step == 1)
+    rule.results[0] = piece(rule.operands[0], range, shape[range.dim]);
+  addLinear(rule, {0});
+  rule.follows = true;
+  return rule;
+}
+
+/// slice_backward(gradient, input_sizes, dim, start, end, step).
+std::optional<OpRule> sliceBackward(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.resultShape(0);
+  Range range = rangeOf(op, 2, shape);
+  rule.results.push_back(numbered(shape.size()));
+  if (range.step != 1)
+    rule.results[0][range.dim] = {};
+  rule.operands.push_back(rule.results[0]);
+  if (range.step == 1)
+    rule.operands[0] = piece(rule.results[0], range, shape[range.dim]);
+  addLinear(rule, {0});
+  return rule;
+}
+
+/// select(x, dim, index): the dim is whole.
+std::optional<OpRule> select(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.shape(0);
+  int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
+  rule.operands.push_back(numbered(shape.size()));
+  rule.operands[0][dim] = {};
+  rule.results.push_back(rule.operands[0]);
+  rule.results[0].erase(rule.results[0].begin() + dim);
+  addLinear(rule, {0});
+  rule.follows = true;
+  return rule;
+}
+
+/// select_backward(gradient, input_sizes, dim, index).
+std::optional<OpRule> selectBackward(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.resultShape(0);
+  int64_t dim = wrapDim(op.intAt(2, 0), shape.size());
+  rule.results.push_back(numbered(shape.size()));
+  rule.results[0][dim] = {};
+  rule.operands.push_back(rule.results[0]);
+  rule.operands[0].erase(rule.operands[0].begin() + dim);
+  addLinear(rule, {0});
+  return rule;
+}
+
+std::vector<int> everyOperand(const OpView &op) {
+  std::vector<int> all;
+  for (size_t k = 0; k < op.operandCount(); ++k)
+    all.push_back(static_cast<int>(k));
+  return all;
+}
+
+std::optional<OpRule> cat(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.resultShape(0);
+  int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
+  rule.results.push_back(numbered(shape.size()));
+  int64_t begin = 0;
+  for (size_t k = 0; k < op.operandCount(); ++k) {
+    // Old programs join an empty list of numbers to a tensor of any rank.
+    if (op.shape(k).size() != shape.size())
+      return std::nullopt;
+    int64_t size = op.shape(k)[dim];
+    rule.operands.push_back(
+        piece(rule.results[0], {dim, begin, begin + size, 1}, shape[dim]));
+    begin += size;
+  }
+  addLinear(rule, everyOperand(op));
+  return rule;
+}
+
+std::optional<OpRule> stack(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.resultShape(0);
+  int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
+  rule.results.push_back(numbered(shape.size()));
+  rule.results[0][dim] = {};
+  Labels operand = rule.results[0];
+  operand.erase(operand.begin() + dim);
+  rule.operands.assign(op.operandCount(), operand);
+  addLinear(rule, everyOperand(op));
+  return rule;
+}
+
+/// constant_pad_nd(x, pad, value): padded dims are whole.
+std::optional<OpRule> pad(const OpView &op) {
+  OpRule rule;
+  size_t rank = op.shape(0).size();
+  rule.operands.push_back(numbered(rank));
+  std::vector<int64_t> amounts = op.intsAt(1);
+  for (size_t k = 0; k < amounts.size(); ++k)
+    if (amounts[k] != 0)
+      rule.operands[0][rank - 1 - k / 2] = {};
+  rule.results.push_back(rule.operands[0]);
+  if (op.numberAt(2).value_or(0.0) == 0.0)
+    addLinear(rule, {0});
+  return rule;
+}
+
+} // namespace
+
+void addSectionRules(RuleTable &table) {
+  table["aten::split.Tensor"] = split;
+  table["aten::split_with_sizes"] = split;
+  table["aten::slice.Tensor"] = slice;
+  table["aten::slice_backward"] = sliceBackward;
+  table["aten::select.int"] = select;
+  table["aten::select_backward"] = selectBackward;
+  table["aten::cat"] = cat;
+  table["aten::stack"] = stack;
+  table["aten::constant_pad_nd"] = pad;
+}
+
+} // namespace monarch

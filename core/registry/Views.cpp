@@ -1,0 +1,82 @@
+//===- Views.cpp - rules of views, transposes and expansions --------------===//
+//
+// All are linear and follow their neighbour. A view's dims are its operand's,
+// regrouped row-major; the labels come from the factors that match. Locally a
+// view is the operand in the result's local shape. An expansion's new dims may
+// be split: each rank then repeats its operand less often.
+//
+//===----------------------------------------------------------------------===//
+#include "core/registry/Registry.h"
+
+namespace monarch {
+
+namespace {
+
+OpRule following(OpRule rule) {
+  addLinear(rule, {0});
+  rule.follows = true;
+  return rule;
+}
+
+std::optional<OpRule> view(const OpView &op) {
+  OpRule rule = following(unlabelled(op));
+  rule.isView = true;
+  return rule;
+}
+
+std::optional<OpRule> permuted(const OpView &op,
+                               const std::vector<int64_t> &order) {
+  OpRule rule;
+  rule.operands.push_back(numbered(order.size()));
+  rule.results.emplace_back();
+  for (int64_t dim : order)
+    rule.results[0].push_back(
+        rule.operands[0][wrapDim(dim, op.shape(0).size())]);
+  return following(std::move(rule));
+}
+
+std::vector<int64_t> identityOrder(size_t rank) {
+  std::vector<int64_t> order(rank);
+  for (size_t dim = 0; dim < rank; ++dim)
+    order[dim] = static_cast<int64_t>(dim);
+  return order;
+}
+
+std::optional<OpRule> transpose(const OpView &op) {
+  size_t rank = op.shape(0).size();
+  std::vector<int64_t> order = identityOrder(rank);
+  if (rank > 0)
+    std::swap(order[wrapDim(op.intAt(1, 0), rank)],
+              order[wrapDim(op.intAt(2, 1), rank)]);
+  return permuted(op, order);
+}
+
+std::optional<OpRule> matrixTranspose(const OpView &op) {
+  std::vector<int64_t> order = identityOrder(op.shape(0).size());
+  if (order.size() == 2)
+    std::swap(order[0], order[1]);
+  return permuted(op, order);
+}
+
+std::optional<OpRule> permute(const OpView &op) {
+  return permuted(op, op.intsAt(1));
+}
+
+std::optional<OpRule> expand(const OpView &op) {
+  return following(elementwise(op));
+}
+
+} // namespace
+
+void addViewRules(RuleTable &table) {
+  for (const char *name :
+       {"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::unsqueeze",
+        "aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims"})
+    table[name] = view;
+  table["aten::t"] = matrixTranspose;
+  table["aten::transpose.int"] = transpose;
+  table["aten::permute"] = permute;
+  table["aten::expand"] = expand;
+}
+
+} // namespace monarch
