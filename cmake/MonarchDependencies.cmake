@@ -3,7 +3,6 @@
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(Catch2 2.13 REQUIRED)
-find_package(ZLIB REQUIRED)
 
 if(MONARCH_COMPILER OR MONARCH_RUNTIME)
   find_package(TorchWheel 2.15 REQUIRED)

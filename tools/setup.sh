@@ -10,7 +10,7 @@ packages=(
   build-essential git                                             # compiler
   cmake ninja-build ccache lld                                    # build
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools          # compiler/
-  nlohmann-json3-dev libcli11-dev libfmt-dev zlib1g-dev           # libraries
+  nlohmann-json3-dev libcli11-dev libfmt-dev                      # libraries
   catch2 clang-format-14                                          # tests
   python3 python3-venv                                            # LibTorch
 )

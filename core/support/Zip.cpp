@@ -12,39 +12,28 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace monarch {
 
 struct ZipArchive::File {
-  int descriptor = -1;
   uint64_t size = 0;
-
-  ~File() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
+  std::ifstream stream;
+  /// Ranks that are threads read one archive; a stream has one position.
+  std::mutex mutex;
 
   /// False past the end of the file or when the disk fails.
-  bool read(uint64_t offset, void *into, uint64_t count) const {
+  bool read(uint64_t offset, void *into, uint64_t count) {
     if (offset > size || count > size - offset)
       return false;
-    char *at = static_cast<char *>(into);
-    while (count > 0) {
-      ssize_t got = ::pread(descriptor, at, count, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got <= 0)
-        return false;
-      at += got;
-      offset += got;
-      count -= got;
-    }
-    return true;
+    std::lock_guard lock(mutex);
+    stream.clear();
+    stream.seekg(static_cast<std::streamoff>(offset));
+    stream.read(static_cast<char *>(into), static_cast<std::streamsize>(count));
+    return stream.good();
   }
 };
 
@@ -111,8 +100,7 @@ struct Entry {
 
 /// The directory's place from the last record of the file; with ZIP64 from the
 /// larger record that a locator just before it points to.
-template <typename File>
-std::optional<Directory> findDirectory(const File &file) {
+template <typename File> std::optional<Directory> findDirectory(File &file) {
   constexpr uint64_t EndSize = 22, LocatorSize = 20, Zip64Size = 56;
   uint64_t tailSize = std::min<uint64_t>(file.size, EndSize + 0xffff);
   std::string tail(tailSize, '\0');
@@ -210,16 +198,19 @@ Expected<ZipArchive> ZipArchive::open(const std::string &path) {
   archive.filePath = path;
   archive.file = std::make_shared<File>();
   File &file = *archive.file;
-  file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status = {};
-  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0)
-    return Error{"MP1001", ExitCode::BadInput,
-                 fmt::format("cannot open the file: {}", std::strerror(errno)),
-                 path, "check the path and its permissions"};
-  if (!S_ISREG(status.st_mode))
+  std::error_code error;
+  if (std::filesystem::exists(path, error) &&
+      !std::filesystem::is_regular_file(path, error))
     return Error{"MP1001", ExitCode::BadInput, "not a file", path,
                  "give the path of a model file"};
-  file.size = static_cast<uint64_t>(status.st_size);
+  errno = 0;
+  file.stream.open(path, std::ios::binary);
+  file.size = std::filesystem::file_size(path, error);
+  if (!file.stream || error)
+    return Error{"MP1001", ExitCode::BadInput,
+                 fmt::format("cannot open the file: {}",
+                             error ? error.message() : std::strerror(errno)),
+                 path, "check the path and its permissions"};
 
   auto place = findDirectory(file);
   if (!place)
