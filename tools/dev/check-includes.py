@@ -138,11 +138,11 @@ def check(root):
     return len(files), violations
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = pathlib.Path(__file__).resolve().parents[2]
     parser.add_argument("--root", type=pathlib.Path, default=default)
-    count, violations = check(parser.parse_args().root)
+    count, violations = check(parser.parse_args(arguments).root)
     for violation in violations:
         print(violation)
     if count == 0:
