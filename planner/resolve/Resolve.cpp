@@ -88,7 +88,7 @@ void Resolver::lowerOp(OpId id, int stage, SegmentKind segment) {
 
   RoleWriter &writer = stages[stage].writer;
   open(stage, segment, id);
-  Lowering lowering{graph, op, writer, mesh};
+  Lowering lowering{graph, op, writer, mesh, {}, {}, {}, {}, {}, {}, {}};
   for (size_t k = 0; k < op.operands.size(); ++k)
     lowering.operandStructure.push_back(
         op.operands[k] == None ? nullptr : &space.structure(op.operands[k]));

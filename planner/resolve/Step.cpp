@@ -258,11 +258,7 @@ void Resolver::reduceGradient(size_t parameter) {
     }
   }
   gradients[parameter] = total;
-  Role &role = program.roles[to];
-  // The step's end is the gradient's: it is read by norm and update.
-  if (role.values[total.value].lifetime == Lifetime::Local)
-    role.values[total.value].lifetime = Lifetime::Carried;
-  for (ProgramParameter &made : role.parameters)
+  for (ProgramParameter &made : program.roles[to].parameters)
     if (made.value == parameterLocals[to].at(parameter).value)
       made.gradient = total.value;
 }
@@ -271,6 +267,10 @@ void Resolver::reduceGradient(size_t parameter) {
 // The sum goes up the stages and back down.
 void Resolver::writeSquaredNorm() {
   const int count = decisions.stages;
+  DType type = DType::Float32;
+  for (const Parameter &parameter : graph.parameters)
+    if (graph.values[parameter.value].type == DType::Float64)
+      type = DType::Float64;
   std::vector<int> allAxes;
   for (size_t t = 0; t < mesh.axes.size(); ++t)
     allAxes.push_back(static_cast<int>(t));

@@ -113,7 +113,9 @@ private:
                            const std::vector<Expr> &sizes) {
     std::vector<ProgramValue> parts;
     for (const Expr &size : sizes) {
-      ProgramValue part{type, writer[from].shape};
+      ProgramValue part;
+      part.type = type;
+      part.shape = writer[from].shape;
       part.shape[dim] = size;
       parts.push_back(std::move(part));
     }
