@@ -386,6 +386,9 @@ std::vector<Move> Search::run() {
         if (closed.contains(next))
           continue;
         MoveKind kind = moveKind(stateOf(path.node, axis), states[axis][state]);
+        if (kind == MoveKind::AllToAll &&
+            stateOf(path.node, axis).dim == states[axis][state].dim)
+          continue; // within one dim what two blocks share has no expression
         Path longer = path;
         longer.elements += elementsSent(kind, axis, path.node, next);
         longer.collectives += isCollective(kind);

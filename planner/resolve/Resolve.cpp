@@ -99,6 +99,7 @@ void Resolver::lowerOp(OpId id, int stage, SegmentKind segment) {
   lowering.resultLayout = layouts.results;
   lowering.labels = layouts.labels;
   lowering.operands = std::move(operands);
+  lowering.tables = &program.tables;
   lowering.results.resize(op.results.size());
   ResolvedStep made;
   made.kind = ResolvedStep::Kind::Op;
@@ -107,8 +108,8 @@ void Resolver::lowerOp(OpId id, int stage, SegmentKind segment) {
   made.operandLayouts = layouts.operands;
   made.resultLayouts = layouts.results;
   step(stage, std::move(made), [&] {
-    if (rule && rule->lower)
-      rule->lower(lowering);
+    if (rule)
+      lower(*rule, lowering);
     else
       lowering.callItself();
     return 0;

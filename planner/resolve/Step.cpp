@@ -287,9 +287,6 @@ void Resolver::writeSquaredNorm() {
         if (owner[p] != s || !gradients[p].defined())
           continue;
         const Local gradient = gradients[p];
-        const DType type = writer[gradient].type == DType::Float64
-                               ? DType::Float64
-                               : DType::Float32;
         const Local squares =
             writer.call("aten::mul.Tensor", {gradient, gradient},
                         {OperandArg{0}, OperandArg{1}}, writer[gradient].type,
@@ -312,11 +309,10 @@ void Resolver::writeSquaredNorm() {
         total = total.defined() ? add(writer, total, sum) : sum;
       }
       if (!total.defined())
-        total =
-            writer.call("aten::full", {},
-                        {std::vector<Expr>(), 0.0, DType::Float32,
-                         std::monostate(), std::monostate(), std::monostate()},
-                        DType::Float32, {});
+        total = writer.call("aten::full", {},
+                            {std::vector<Expr>(), 0.0, type, std::monostate(),
+                             std::monostate(), std::monostate()},
+                            type, {});
       if (mesh.size() == 1)
         return total;
       const Local own = writer.call("aten::clone", {total},

@@ -298,19 +298,20 @@ Local writeMoves(RoleWriter &writer, const Mesh &mesh,
                  bool mayOverwrite) {
   for (size_t i = 0; i < moves.size();) {
     if (moves[i].kind != MoveKind::AllReduce) {
-      tensor = MoveWriter(writer, mesh, structure, moves[i++], tensor).write();
-      mayOverwrite = false;
+      tensor = MoveWriter(writer, mesh, structure, moves[i], tensor).write();
+      mayOverwrite = moves[i++].kind != MoveKind::Zero;
       continue;
     }
     std::vector<int> axes;
     for (; i < moves.size() && moves[i].kind == MoveKind::AllReduce; ++i)
       axes.push_back(moves[i].axis);
     std::sort(axes.begin(), axes.end());
-    // In place, and the partial operand may be read again: reduce a copy.
-    const Local copy =
-        writer.call("aten::clone", {tensor}, {OperandArg{0}, Expr::constant(0)},
-                    writer[tensor].type, writer[tensor].shape);
-    tensor = writer.allReduce(copy, axes, "sum");
+    // In place: an operand that may be read again is copied first.
+    if (!mayOverwrite)
+      tensor = writer.call("aten::clone", {tensor},
+                           {OperandArg{0}, Expr::constant(0)},
+                           writer[tensor].type, writer[tensor].shape);
+    tensor = writer.allReduce(tensor, axes, "sum");
   }
   return tensor;
 }
