@@ -20,7 +20,7 @@ enum class MoveKind : uint8_t {
   AllReduce,     // P -> R
   ReduceScatter, // P -> S
   AllGather,     // S -> R
-  AllToAll,      // S -> S' on another dim
+  AllToAll,      // S -> S'
   Slice,         // R -> S, free
   Zero,          // R -> P, free: zeros off coordinate 0
   Embed          // S -> P, free: the block in zeros

@@ -19,6 +19,10 @@ namespace monarch::planner {
 /// cotangents).
 inline constexpr int Follow = -1;
 
+/// In which order a stage runs the forwards and backwards of its units.
+enum class ScheduleKind : uint8_t { OneFOneB, GPipe };
+std::string_view toString(ScheduleKind kind);
+
 struct Decisions {
   /// Axes of one stage, data axes first. May be empty (one rank per stage).
   Mesh mesh;
@@ -29,6 +33,7 @@ struct Decisions {
   int64_t unitRows = 1;
   int64_t globalRows = 1;
   OptimizerKind optimizer = OptimizerKind::SGD;
+  ScheduleKind schedule = ScheduleKind::OneFOneB;
 
   /// Per op (graph order). Forward ops: at least the stage of each producer.
   /// Ignored for backward ops (their forward op's), for sums of cotangents (the
@@ -48,6 +53,7 @@ struct Decisions {
   /// Per parameter (graph order), on all axes.
   std::vector<Layout> parameterLayout;
 };
+bool operator==(const Decisions &a, const Decisions &b);
 
 /// Everything whole on one rank, one stage: the one-process meaning.
 Decisions oneProcess(const Graph &graph, const StrategySpace &space,
