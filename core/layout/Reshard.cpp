@@ -141,14 +141,6 @@ static MoveKind moveKind(const AxisState &from, const AxisState &to) {
   return to.isSplit() ? MoveKind::AllToAll : MoveKind::AllGather;
 }
 
-/// Rank of a kind among the kinds by name: ties go by name, not by the enum.
-static uint32_t nameRank(MoveKind kind) {
-  uint32_t rank = 0;
-  for (int other = 0; other <= int(MoveKind::Embed); ++other)
-    rank += toString(MoveKind(other)) < toString(kind);
-  return rank;
-}
-
 namespace {
 
 /// A layout by small numbers: per axis the index of its candidate state, and
@@ -166,10 +158,11 @@ struct NodeHash {
   }
 };
 
-/// One move: axis, kind and entered state, comparable in the order of ties.
+/// One move: axis, kind and entered state, comparable in the order of ties: the
+/// kinds that leave one state stand in MoveKind by their names.
 struct Step {
   uint8_t axis;
-  uint8_t kindRank;
+  MoveKind kind;
   uint8_t state;
   auto operator<=>(const Step &) const = default;
 };
@@ -442,8 +435,7 @@ std::vector<Move> Search::run() {
         Path longer = path;
         longer.elements += elementsSent(kind, axis, path.node, next);
         longer.collectives += isCollective(kind);
-        longer.steps.push_back(
-            {uint8_t(axis), uint8_t(nameRank(kind)), uint8_t(state)});
+        longer.steps.push_back({uint8_t(axis), kind, uint8_t(state)});
         longer.node = std::move(next);
         bound(longer);
         open.push(std::move(longer));

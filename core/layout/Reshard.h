@@ -16,6 +16,7 @@
 
 namespace monarch {
 
+/// Kinds that leave the same state stand in the order of their names.
 enum class MoveKind : uint8_t {
   AllReduce,     // P -> R
   ReduceScatter, // P -> S
