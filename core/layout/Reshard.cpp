@@ -1,4 +1,4 @@
-//===- Reshard.cpp - the cheapest move sequence, and the bytes of a move --===//
+//===- Reshard.cpp - the cheapest move sequence ---------------------------===//
 //
 // A* over the candidate states of each axis and the order of the stacks. Costs
 // are sums over the ranks of the stage, in elements, and need no enumeration of
@@ -15,120 +15,10 @@
 #include <cassert>
 #include <numeric>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 using namespace monarch;
-
-std::string_view monarch::toString(MoveKind kind) {
-  switch (kind) {
-  case MoveKind::AllReduce:
-    return "all_reduce";
-  case MoveKind::ReduceScatter:
-    return "reduce_scatter";
-  case MoveKind::AllGather:
-    return "all_gather";
-  case MoveKind::AllToAll:
-    return "all_to_all";
-  case MoveKind::Slice:
-    return "slice";
-  case MoveKind::Zero:
-    return "zero";
-  case MoveKind::Embed:
-    return "embed";
-  }
-  return "";
-}
-
-bool monarch::isCollective(MoveKind kind) {
-  return kind != MoveKind::Slice && kind != MoveKind::Zero &&
-         kind != MoveKind::Embed;
-}
-
-//===----------------------------------------------------------------------===//
-// Bytes
-//===----------------------------------------------------------------------===//
-
-int64_t monarch::allReduceBytes(int64_t tensorBytes, int64_t ranks) {
-  return 2 * (ranks - 1) * tensorBytes / ranks;
-}
-
-int64_t monarch::allGatherBytes(int64_t ownBytes, int64_t ranks) {
-  return (ranks - 1) * ownBytes;
-}
-
-int64_t monarch::exchangeBytes(const std::vector<int64_t> &sendBytes,
-                               int64_t own) {
-  return std::accumulate(sendBytes.begin(), sendBytes.end(), int64_t(0)) -
-         sendBytes[own];
-}
-
-/// Elements that a rank under one layout and a rank under another both hold.
-static int64_t overlapElements(const TensorStructure &structure,
-                               const Layout &a,
-                               const std::vector<int64_t> &coordinatesA,
-                               const Layout &b,
-                               const std::vector<int64_t> &coordinatesB,
-                               const Mesh &mesh, const OffsetTables &tables) {
-  int64_t product = 1;
-  for (size_t dim = 0; dim < structure.size(); ++dim)
-    product *= detail::overlapSize(
-        structure[dim],
-        detail::factorRanges(structure[dim], detail::cutsOf(dim, a), mesh,
-                             tables, coordinatesA),
-        detail::factorRanges(structure[dim], detail::cutsOf(dim, b), mesh,
-                             tables, coordinatesB));
-  return product;
-}
-
-static int64_t localElements(const TensorStructure &structure,
-                             const Layout &layout, const Mesh &mesh,
-                             const OffsetTables &tables,
-                             const std::vector<int64_t> &coordinates) {
-  int64_t product = 1;
-  for (int64_t size : localShape(structure, layout, mesh, tables, coordinates))
-    product *= size;
-  return product;
-}
-
-int64_t monarch::bytesSent(const Move &move, const TensorStructure &structure,
-                           const Mesh &mesh, const OffsetTables &tables,
-                           const std::vector<int64_t> &coordinates,
-                           int64_t elementBytes) {
-  int64_t ranks = mesh.axes[move.axis].size;
-  switch (move.kind) {
-  case MoveKind::AllReduce:
-    return allReduceBytes(elementBytes * localElements(structure, move.from,
-                                                       mesh, tables,
-                                                       coordinates),
-                          ranks);
-  case MoveKind::AllGather:
-    return allGatherBytes(elementBytes * localElements(structure, move.from,
-                                                       mesh, tables,
-                                                       coordinates),
-                          ranks);
-  case MoveKind::ReduceScatter:
-  case MoveKind::AllToAll: {
-    std::vector<int64_t> sendBytes;
-    std::vector<int64_t> peer = coordinates;
-    for (int64_t i = 0; i < ranks; ++i) {
-      peer[move.axis] = i;
-      sendBytes.push_back(elementBytes * overlapElements(structure, move.from,
-                                                         coordinates, move.to,
-                                                         peer, mesh, tables));
-    }
-    return exchangeBytes(sendBytes, coordinates[move.axis]);
-  }
-  case MoveKind::Slice:
-  case MoveKind::Zero:
-  case MoveKind::Embed:
-    return 0;
-  }
-  return 0;
-}
-
-//===----------------------------------------------------------------------===//
-// Search
-//===----------------------------------------------------------------------===//
 
 static MoveKind moveKind(const AxisState &from, const AxisState &to) {
   assert(from != to);
@@ -189,7 +79,7 @@ public:
 
 private:
   bool shares(int a, int stateA, int b, int stateB) const {
-    return detail::sharesFactor(states[a][stateA], states[b][stateB]);
+    return sharing[((a * 3 + stateA) * axes + b) * 3 + stateB];
   }
   const AxisState &stateOf(const Node &node, int axis) const {
     return states[axis][node.states[axis]];
@@ -200,12 +90,24 @@ private:
   Layout layoutOf(const Node &node) const;
   /// Local sizes summed over the ranks.
   int64_t volume(const Node &node) const;
-  /// The same with partial axes counted once: what is replicated.
+  /// The same as if each axis that has a split among its candidates and is
+  /// partial were split.
   int64_t replicatedVolume(const Node &node) const;
+  /// What reducing the partial axes costs at least.
+  int64_t leastToReduce(const Node &node) const;
+  bool canSplit(int axis) const {
+    return std::any_of(states[axis].begin(), states[axis].end(),
+                       [](const AxisState &s) { return s.isSplit(); });
+  }
   /// What a move costs, and what the rest of the path costs at least.
   int64_t elementsSent(MoveKind kind, int axis, const Node &from,
-                       const Node &to) const;
-  int64_t keptByAllToAll(int axis, const Layout &from, const Layout &to) const;
+                       const Node &to);
+  /// Elements that stay where they are, summed over the ranks.
+  int64_t keptByAllToAll(int axis, const Node &from, const Node &to);
+  /// Per coordinate on the axis that moves: indices of the dim that a rank
+  /// holds before and after, summed over the other axes that cut the dim.
+  const std::vector<int64_t> &overlapSums(int dim, int axis, const Node &from,
+                                          const Node &to);
   bool needsCollective(const Node &node, int axis) const;
   void bound(Path &path) const;
   std::vector<Move> movesOf(const std::vector<Step> &steps) const;
@@ -216,10 +118,15 @@ private:
   const Layout &source;
   int axes;
   int64_t numElements = 1;
+  /// The volume if all axes that can be split are.
+  int64_t leastVolume = 0;
   int64_t goalVolume = 0;
   /// Per axis: the source's state, the target's, replicated; each once.
   std::vector<std::vector<AxisState>> states;
+  /// `shares`, tabled.
+  std::vector<char> sharing;
   Node start, goal;
+  std::unordered_map<std::string, std::vector<int64_t>> knownSums;
 };
 
 } // namespace
@@ -243,6 +150,17 @@ Search::Search(const TensorStructure &structure, const Layout &source,
     start.order += char(source.order[axis]);
     goal.order += char(target.order[axis]);
   }
+  sharing.resize(size_t(axes) * axes * 9);
+  for (int a = 0; a < axes; ++a)
+    for (size_t i = 0; i < states[a].size(); ++i)
+      for (int b = 0; b < axes; ++b)
+        for (size_t j = 0; j < states[b].size(); ++j)
+          sharing[((a * 3 + i) * axes + b) * 3 + j] =
+              detail::sharesFactor(states[a][i], states[b][j]);
+  leastVolume = numElements;
+  for (int axis = 0; axis < axes; ++axis)
+    if (!canSplit(axis))
+      leastVolume *= mesh.axes[axis].size;
   goalVolume = replicatedVolume(goal);
 }
 
@@ -285,61 +203,87 @@ int64_t Search::volume(const Node &node) const {
 }
 
 int64_t Search::replicatedVolume(const Node &node) const {
-  int64_t product = numElements;
+  int64_t product = leastVolume;
   for (int axis = 0; axis < axes; ++axis)
-    if (stateOf(node, axis).isReplicated())
+    if (canSplit(axis) && stateOf(node, axis).isReplicated())
       product *= mesh.axes[axis].size;
   return product;
 }
 
-/// Elements that stay where they are, summed over the ranks. Only the dims that
-/// the axis cuts before or after, and the axes on them, need be looked at.
-int64_t Search::keptByAllToAll(int axis, const Layout &from,
-                               const Layout &to) const {
-  int dims[] = {from.states[axis].dim, to.states[axis].dim};
-  int numDims = dims[0] == dims[1] ? 1 : 2;
+int64_t Search::leastToReduce(const Node &node) const {
+  int64_t sum = 0, unscattered = leastVolume;
+  for (int axis = 0; axis < axes; ++axis) {
+    if (!stateOf(node, axis).isPartial())
+      continue;
+    int64_t ranks = mesh.axes[axis].size;
+    const AxisState &end = stateOf(goal, axis);
+    if (end.isSplit())
+      unscattered *= ranks;
+    else if (end.isReplicated() && !canSplit(axis))
+      sum += 2 * (ranks - 1) * (leastVolume / ranks);
+  }
+  return sum + unscattered - leastVolume;
+}
+
+const std::vector<int64_t> &
+Search::overlapSums(int dim, int axis, const Node &from, const Node &to) {
+  std::string key = {char(dim), char(axis), from.states[axis], to.states[axis]};
+  std::vector<int> others;
+  for (char other : from.order) {
+    const AxisState &state = stateOf(from, other);
+    if (other == axis || !state.isSplit() || state.dim != dim)
+      continue;
+    others.push_back(other);
+    key += {other, from.states[other]};
+  }
+  auto [it, isNew] = knownSums.try_emplace(std::move(key));
+  std::vector<int64_t> &sums = it->second;
+  if (!isNew)
+    return sums;
+  std::vector<Shard::Cut> cutsFrom = detail::cutsOf(dim, layoutOf(from));
+  std::vector<Shard::Cut> cutsTo = detail::cutsOf(dim, layoutOf(to));
+  std::vector<int64_t> at(axes, 0);
+  for (; at[axis] < mesh.axes[axis].size; ++at[axis]) {
+    sums.push_back(0);
+    for (size_t next = 0;;) {
+      sums.back() += detail::overlapSize(
+          structure[dim],
+          detail::factorRanges(structure[dim], cutsFrom, mesh, tables, at),
+          detail::factorRanges(structure[dim], cutsTo, mesh, tables, at));
+      for (next = 0; next < others.size(); ++next) {
+        if (++at[others[next]] < mesh.axes[others[next]].size)
+          break;
+        at[others[next]] = 0;
+      }
+      if (next == others.size())
+        break;
+    }
+  }
+  return sums;
+}
+
+int64_t Search::keptByAllToAll(int axis, const Node &from, const Node &to) {
+  int dimFrom = stateOf(from, axis).dim, dimTo = stateOf(to, axis).dim;
   int64_t outside = 1;
   for (int dim = 0; dim < int(structure.size()); ++dim)
-    if (dim != dims[0] && dim != dims[1])
+    if (dim != dimFrom && dim != dimTo)
       outside *= structure[dim].size;
-  std::vector<int> involved;
-  for (int other = 0; other < axes; ++other) {
-    const AxisState &state = from.states[other];
-    if (!state.isSplit())
+  for (int other = 0; other < axes; ++other)
+    if (!stateOf(from, other).isSplit())
       outside *= mesh.axes[other].size;
-    else if (state.dim == dims[0] || state.dim == dims[1])
-      involved.push_back(other);
+  std::vector<int64_t> kept = overlapSums(dimFrom, axis, from, to);
+  if (dimFrom != dimTo) {
+    const std::vector<int64_t> &sums = overlapSums(dimTo, axis, from, to);
+    for (size_t i = 0; i < kept.size(); ++i)
+      kept[i] *= sums[i];
   }
-  std::vector<Shard::Cut> cutsFrom[2], cutsTo[2];
-  for (int i = 0; i < numDims; ++i) {
-    cutsFrom[i] = detail::cutsOf(dims[i], from);
-    cutsTo[i] = detail::cutsOf(dims[i], to);
-  }
-  int64_t kept = 0;
-  std::vector<int64_t> coordinates(axes, 0);
-  while (true) {
-    int64_t product = 1;
-    for (int i = 0; i < numDims; ++i) {
-      const DimStructure &dim = structure[dims[i]];
-      product *= detail::overlapSize(
-          dim,
-          detail::factorRanges(dim, cutsFrom[i], mesh, tables, coordinates),
-          detail::factorRanges(dim, cutsTo[i], mesh, tables, coordinates));
-    }
-    kept += product;
-    size_t next = 0;
-    while (next < involved.size() &&
-           ++coordinates[involved[next]] == mesh.axes[involved[next]].size)
-      coordinates[involved[next++]] = 0;
-    if (next == involved.size())
-      return kept * outside;
-  }
+  return outside * std::accumulate(kept.begin(), kept.end(), int64_t(0));
 }
 
 /// Exact but for one thing: an all-reduce counts 2 (n-1) S per group, which is
 /// what its ranks send before each rounds down.
 int64_t Search::elementsSent(MoveKind kind, int axis, const Node &from,
-                             const Node &to) const {
+                             const Node &to) {
   int64_t ranks = mesh.axes[axis].size;
   switch (kind) {
   case MoveKind::AllReduce:
@@ -349,7 +293,7 @@ int64_t Search::elementsSent(MoveKind kind, int axis, const Node &from,
   case MoveKind::AllGather:
     return (ranks - 1) * volume(from);
   case MoveKind::AllToAll:
-    return volume(from) - keptByAllToAll(axis, layoutOf(from), layoutOf(to));
+    return volume(from) - keptByAllToAll(axis, from, to);
   case MoveKind::Slice:
   case MoveKind::Zero:
   case MoveKind::Embed:
@@ -381,12 +325,15 @@ bool Search::needsCollective(const Node &node, int axis) const {
   return false;
 }
 
-/// Both bounds are consistent (no move lowers a bound by more than it costs):
-/// only a gather and an all-reduce add to the replicated volume, and each costs
-/// at least what it adds; a collective is on one axis.
+/// Both bounds are consistent: no move lowers one by more than it costs. Of
+/// elements: with V the volume, W the replicated one and n ranks, a gather
+/// costs (n-1) V and adds (n-1) W <= (n-1) V to W; a reduce-scatter costs
+/// (n-1)/n V and lowers `leastToReduce` by at most that; an all-reduce costs
+/// twice as much and does, at most, both (where it adds to W, V >= n W). Of
+/// collectives: each is on one axis.
 void Search::bound(Path &path) const {
   path.boundElements =
-      path.elements +
+      path.elements + leastToReduce(path.node) +
       std::max<int64_t>(0, goalVolume - replicatedVolume(path.node));
   path.boundCollectives = path.collectives;
   for (int axis = 0; axis < axes; ++axis)
@@ -432,6 +379,9 @@ std::vector<Move> Search::run() {
         if (closed.contains(next))
           continue;
         MoveKind kind = moveKind(stateOf(path.node, axis), states[axis][state]);
+        if (kind == MoveKind::AllToAll &&
+            stateOf(path.node, axis).dim == states[axis][state].dim)
+          continue; // within one dim what two blocks share has no expression
         Path longer = path;
         longer.elements += elementsSent(kind, axis, path.node, next);
         longer.collectives += isCollective(kind);

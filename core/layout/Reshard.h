@@ -21,7 +21,7 @@ enum class MoveKind : uint8_t {
   AllReduce,     // P -> R
   ReduceScatter, // P -> S
   AllGather,     // S -> R
-  AllToAll,      // S -> S'
+  AllToAll,      // S -> S' on another dim
   Slice,         // R -> S, free
   Zero,          // R -> P, free: zeros off coordinate 0
   Embed          // S -> P, free: the block in zeros

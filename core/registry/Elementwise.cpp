@@ -7,6 +7,7 @@
 // place of a tensor, a sum is no longer linear and a product still is.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 #include <array>
@@ -50,6 +51,13 @@ std::optional<OpRule> cast(const OpView &op) {
   if (isFloating(op.resultType(0)))
     addLinear(rule, {0});
   rule.follows = true;
+  // Its result is contiguous, as every result of its own is.
+  rule.lower = [](Lowering &lowering) {
+    Body body(lowering);
+    Local made = body.cast(lowering.operands[0], lowering.resultType(0));
+    lowering.results = {
+        made.value == lowering.operands[0].value ? body.copy(made) : made};
+  };
   return rule;
 }
 
@@ -75,6 +83,17 @@ std::optional<OpRule> copyInto(const OpView &op) {
   OpRule rule = elementwise(op);
   rule.shapeOnly = {0};
   addLinear(rule, {1});
+  rule.lower = [](Lowering &lowering) {
+    RoleWriter &writer = lowering.writer;
+    Body body(lowering);
+    std::vector<Expr> shape = lowering.resultShape(0);
+    Local source = lowering.operands[1];
+    Local wide =
+        writer.call("aten::expand", {source}, {OperandArg{0}, shape, false},
+                    body.type(source), shape);
+    Local made = body.cast(wide, lowering.resultType(0));
+    lowering.results = {made.value == wide.value ? body.copy(wide) : made};
+  };
   return rule;
 }
 

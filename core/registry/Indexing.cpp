@@ -5,6 +5,7 @@
 // lists, so they may be split anywhere.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 namespace monarch {
@@ -80,9 +81,26 @@ std::optional<OpRule> gather(const OpView &op) {
   return rule;
 }
 
+/// tril(x, diagonal) keeps column - row <= diagonal, triu the others and it.
 std::optional<OpRule> triangle(const OpView &op) {
   OpRule rule = elementwise(op);
   addLinear(rule, {0});
+  size_t rank = op.shape(0).size();
+  std::vector<std::string> names = {rule.results[0][rank - 2].name,
+                                    rule.results[0][rank - 1].name};
+  bool isLower = op.op.name == "aten::tril";
+  double diagonal = static_cast<double>(op.intAt(1, 0));
+  rule.lower = [names, isLower, diagonal, rank](Lowering &lowering) {
+    if (lowering.axesOf(names).empty())
+      return lowering.callItself();
+    Body body(lowering);
+    int last = static_cast<int>(rank) - 1;
+    Local row = body.unsqueeze(lowering.resultIndices(0, last - 1), 1);
+    Local distance = body.sub(lowering.resultIndices(0, last), row);
+    Local dropped = body.compare(
+        isLower ? "aten::gt.Scalar" : "aten::lt.Scalar", distance, diagonal);
+    lowering.results = {body.maskedFill(lowering.operands[0], dropped, 0)};
+  };
   return rule;
 }
 

@@ -6,6 +6,7 @@
 // taken out first. Loss and count are partial.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 namespace monarch {
@@ -13,6 +14,18 @@ namespace monarch {
 namespace {
 
 constexpr int64_t ReductionNone = 0, ReductionSum = 2;
+
+/// Labels as positions in the held part of the vocabulary; -1 where they are
+/// ignored or held elsewhere. The kernels then ignore -1.
+Local heldLabels(Lowering &lowering, Body &body, Local target, int64_t size,
+                 const ShardRef &held, int64_t ignoreIndex) {
+  ShardRef whole = lowering.writer.shard({plainDim(size), {}});
+  Local table = lowering.writer.index({{whole}, {held}});
+  Local ignored =
+      body.compare("aten::eq.Scalar", target, static_cast<double>(ignoreIndex));
+  Local safe = body.maskedFill(target, ignored, 0);
+  return body.maskedFill(body.indexSelect(table, 0, safe), ignored, -1);
+}
 
 /// nll_loss_forward(logp, target, weight?, reduction, ignore_index)
 ///   -> (loss, total_weight).
@@ -26,6 +39,17 @@ std::optional<OpRule> nllForward(const OpView &op) {
   makePartial(rule, "n");
   makePartial(rule, "v");
   rule.linear.push_back({{0}, {0}});
+  rule.lower = [ignored = op.intAt(4, -100)](Lowering &lowering) {
+    if (!lowering.splits("v"))
+      return lowering.callItself();
+    Body body(lowering);
+    Local target = heldLabels(lowering, body, lowering.operands[1],
+                              lowering.globalSize(lowering.op.operands[0], 1),
+                              lowering.operandShard(0, 1), ignored);
+    lowering.callAs("aten::nll_loss_forward", {lowering.operands[0], target},
+                    {OperandArg{0}, OperandArg{1}, std::monostate(),
+                     Expr::constant(ReductionSum), Expr::constant(-1)});
+  };
   return rule;
 }
 
@@ -40,6 +64,28 @@ std::optional<OpRule> nllBackward(const OpView &op) {
   rule.results = {labels({"n", "v"})};
   rule.shapeOnly = {1, op.operandAt(6)};
   addLinear(rule, {0});
+  rule.lower = [ignored = op.intAt(5, -100)](Lowering &lowering) {
+    Body body(lowering);
+    Local target = lowering.operands[2];
+    int64_t ignoreIndex = ignored;
+    if (lowering.splits("v")) {
+      target = heldLabels(lowering, body, target,
+                          lowering.globalSize(lowering.op.results[0], 1),
+                          lowering.resultShard(0, 1), ignored);
+      ignoreIndex = -1;
+    }
+    // The log-probabilities and the count are looked at for shape and type
+    // alone: the gradient, repeated, stands in for them.
+    Local gradient = lowering.operands[0];
+    std::vector<Expr> shape = lowering.resultShape(0);
+    Local repeated = lowering.writer.call("aten::expand", {gradient},
+                                          {OperandArg{0}, shape, false},
+                                          body.type(gradient), shape);
+    lowering.callAs("aten::nll_loss_backward", {gradient, repeated, target},
+                    {OperandArg{0}, OperandArg{1}, OperandArg{2},
+                     std::monostate(), Expr::constant(ReductionSum),
+                     Expr::constant(ignoreIndex), OperandArg{0}});
+  };
   return rule;
 }
 

@@ -1,5 +1,4 @@
-//===- Lowering.h - from an op to local instructions
-//------------------------===//
+//===- Lowering.h - from an op to local instructions ----------------------===//
 //
 // What a local body sees: the op, its operands and results as local tensors,
 // which mesh axes split which label, and a writer of calls, collectives and
@@ -21,11 +20,26 @@ struct Local {
   bool defined() const { return value != None; }
 };
 
+/// Which values of a role are known to be contiguous: those with storage of
+/// their own always are; a view is when its call keeps it so for any sizes.
+class Contiguity {
+public:
+  bool isContiguous(const Role &role, int32_t value) const;
+  void setContiguous(int32_t value);
+  /// Whether this view call of a contiguous operand leaves its results so.
+  static bool isKept(const std::string &name, const std::vector<CallArg> &args,
+                     const std::vector<Expr> &operandShape);
+
+private:
+  std::vector<bool> views;
+};
+
 /// Appends instructions and values to one role; shards and index lists are
-/// shared (the same list is materialised once).
+/// shared (the same list is materialised once). Sizes of uncut shards become
+/// constants.
 class RoleWriter {
 public:
-  explicit RoleWriter(Role &role) : role(role) {}
+  explicit RoleWriter(Role &role);
 
   Local make(DType type, std::vector<Expr> shape, std::string name = "",
              Lifetime lifetime = Lifetime::Local);
@@ -35,9 +49,16 @@ public:
   ShardRef shard(const Shard &shard);
   /// The persistent int64 tensor of an index list.
   Local index(const IndexList &list);
+  bool isContiguous(Local local) const {
+    return contiguity.isContiguous(role, local.value);
+  }
+  /// Constants where the expression does not depend on the rank.
+  Expr fold(const Expr &expr) const;
 
   /// One call with one result of this type and shape. `operands` are referred
-  /// to by OperandArg/OperandListArg in `args`.
+  /// to by OperandArg/OperandListArg in `args`. Results of view calls share
+  /// their operand's storage. A view of what is not known to be contiguous is
+  /// written as a clone and a view of that.
   Local call(std::string name, std::vector<Local> operands,
              std::vector<CallArg> args, DType type, std::vector<Expr> shape);
   std::vector<Local> call(std::string name, std::vector<Local> operands,
@@ -52,6 +73,11 @@ public:
   /// Where instructions go, and what they are tagged with.
   std::vector<Instruction> *target = nullptr;
   OpId op = None;
+
+private:
+  Contiguity contiguity;
+  std::map<Shard, int> shardNumbers;
+  std::map<IndexList, int32_t> indexValues;
 };
 
 /// One op under one strategy (a column per mesh axis).
@@ -70,9 +96,12 @@ public:
   std::vector<Local> operands;
   /// Filled by the body: None results stay undefined.
   std::vector<Local> results;
+  /// The program's tables; null: any block may be empty.
+  const OffsetTables *tables = nullptr;
 
   /// Axes that split any of these labels, ascending.
   std::vector<int> axesOf(std::initializer_list<std::string_view> names) const;
+  std::vector<int> axesOf(const std::vector<std::string> &names) const;
   bool splits(std::string_view label) const;
   /// Shard of a dim; its global indices as an int64 tensor; its local size.
   ShardRef operandShard(int operand, int dim);
@@ -83,9 +112,22 @@ public:
   std::vector<Expr> resultShape(int result);
   int64_t globalSize(ValueId value, int dim) const;
   DType resultType(int result) const;
+  /// Local size of the sections of a dim that lie in [begin, end).
+  Expr operandSectionSize(int operand, int dim, int64_t begin, int64_t end);
+  Expr resultSectionSize(int result, int dim, int64_t begin, int64_t end);
+  /// Some rank of the stage may hold nothing of this shard.
+  bool mayBeEmpty(const ShardRef &shard) const;
 
+  /// A literal of the op, with sizes those of the local results.
+  CallArg localArg(size_t argument);
   /// The op itself on local operands: args with sizes of the local results.
   void callItself();
+  /// Another op, or the op with other args, with the op's results.
+  void callAs(std::string name, std::vector<Local> operands,
+              std::vector<CallArg> args);
 };
+
+/// The rule's body, or the op itself when it has none.
+void lower(const OpRule &rule, Lowering &lowering);
 
 } // namespace monarch

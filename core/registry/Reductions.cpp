@@ -5,6 +5,7 @@
 // dim whole.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 #include <algorithm>
@@ -50,6 +51,29 @@ OpRule sumLike(const OpView &op, bool hasDims) {
   return rule;
 }
 
+/// A mean over split dims is the local sum, divided by the global count.
+OpRule meanLike(const OpView &op, bool hasDims) {
+  OpRule rule = sumLike(op, hasDims);
+  std::vector<int64_t> dims = reducedDims(op, hasDims);
+  bool keepDims = hasDims && op.boolAt(2, false);
+  std::vector<std::string> reduced;
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    reduced.push_back(rule.operands[0][dim].name);
+    count *= op.shape(0)[dim];
+  }
+  rule.lower = [dims, keepDims, reduced, count](Lowering &lowering) {
+    if (lowering.axesOf(reduced).empty())
+      return lowering.callItself();
+    Body body(lowering);
+    DType type = lowering.resultType(0);
+    Local x = body.cast(lowering.operands[0], accumulationType(type));
+    Local mean = body.divide(body.sum(x, dims, keepDims), count);
+    lowering.results = {body.cast(mean, type)};
+  };
+  return rule;
+}
+
 std::optional<OpRule> amax(const OpView &op) {
   std::vector<int64_t> dims = reducedDims(op, true);
   OpRule rule = reduction(op, dims, op.boolAt(2, false));
@@ -71,14 +95,19 @@ std::optional<OpRule> cumsum(const OpView &op) {
 } // namespace
 
 void addReductionRules(RuleTable &table) {
-  for (const char *name : {"aten::sum", "aten::mean"})
-    table[name] = [](const OpView &op) -> std::optional<OpRule> {
-      return sumLike(op, /*hasDims=*/false);
-    };
-  for (const char *name : {"aten::sum.dim_IntList", "aten::mean.dim"})
-    table[name] = [](const OpView &op) -> std::optional<OpRule> {
-      return sumLike(op, /*hasDims=*/true);
-    };
+  table["aten::sum"] = [](const OpView &op) -> std::optional<OpRule> {
+    return sumLike(op, /*hasDims=*/false);
+  };
+  table["aten::sum.dim_IntList"] =
+      [](const OpView &op) -> std::optional<OpRule> {
+    return sumLike(op, /*hasDims=*/true);
+  };
+  table["aten::mean"] = [](const OpView &op) -> std::optional<OpRule> {
+    return meanLike(op, /*hasDims=*/false);
+  };
+  table["aten::mean.dim"] = [](const OpView &op) -> std::optional<OpRule> {
+    return meanLike(op, /*hasDims=*/true);
+  };
   table["aten::amax"] = amax;
   table["aten::cumsum"] = cumsum;
 }

@@ -48,8 +48,6 @@ std::optional<OpRule> split(const OpView &op) {
   Shape shape = op.shape(0);
   int64_t dim = wrapDim(op.intAt(2, 0), shape.size());
   rule.operands.push_back(numbered(shape.size()));
-  // A piece that nobody uses still has its size: from the argument.
-  std::vector<int64_t> sizes = op.intsAt(1);
   int64_t begin = 0;
   for (size_t k = 0; k < op.resultCount(); ++k) {
     if (op.op.results[k] == None)
@@ -61,6 +59,13 @@ std::optional<OpRule> split(const OpView &op) {
   }
   addLinear(rule, {0});
   rule.follows = true;
+  rule.lower = [dim](Lowering &lowering) {
+    std::vector<Expr> sizes;
+    for (size_t k = 0; k < lowering.op.results.size(); ++k)
+      sizes.push_back(lowering.resultShape(static_cast<int>(k))[dim]);
+    lowering.callAs("aten::split_with_sizes", lowering.operands,
+                    {OperandArg{0}, sizes, Expr::constant(dim)});
+  };
   return rule;
 }
 
@@ -76,6 +81,16 @@ std::optional<OpRule> slice(const OpView &op) {
     rule.results[0] = piece(rule.operands[0], range, shape[range.dim]);
   addLinear(rule, {0});
   rule.follows = true;
+  std::string label = rule.operands[0][range.dim].name;
+  rule.lower = [range, label](Lowering &lowering) {
+    if (!lowering.splits(label))
+      return lowering.callItself();
+    int dim = static_cast<int>(range.dim);
+    Expr begin = lowering.operandSectionSize(0, dim, 0, range.begin);
+    lowering.callAs("aten::slice.Tensor", lowering.operands,
+                    {OperandArg{0}, Expr::constant(dim), begin,
+                     begin + lowering.resultShape(0)[dim], Expr::constant(1)});
+  };
   return rule;
 }
 
@@ -91,6 +106,20 @@ std::optional<OpRule> sliceBackward(const OpView &op) {
   if (range.step == 1)
     rule.operands[0] = piece(rule.results[0], range, shape[range.dim]);
   addLinear(rule, {0});
+  std::string label = rule.results[0][range.dim].name;
+  rule.lower = [range, label, shape](Lowering &lowering) {
+    if (!lowering.splits(label))
+      return lowering.callItself();
+    int dim = static_cast<int>(range.dim);
+    // From the last dim on: zeros before and after.
+    std::vector<Expr> padding(2 * (shape.size() - dim));
+    padding[padding.size() - 2] =
+        lowering.resultSectionSize(0, dim, 0, range.begin);
+    padding[padding.size() - 1] =
+        lowering.resultSectionSize(0, dim, range.end, shape[dim]);
+    lowering.callAs("aten::constant_pad_nd", lowering.operands,
+                    {OperandArg{0}, padding, Expr::constant(0)});
+  };
   return rule;
 }
 

@@ -4,18 +4,67 @@
 // and the sum of exponentials over all ranks forward, one sum backward.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 namespace monarch {
 
 namespace {
 
-std::optional<OpRule> softmax(const OpView &op) { return elementwise(op); }
+/// log(sum(exp(x))) over a dim that these axes split; -inf of an empty block.
+Local globalLogSumExp(Body &body, Local x, int64_t dim,
+                      const std::vector<int> &axes) {
+  Local own = body.logSumExp(x, dim, /*keepDim=*/true);
+  Local largest = body.allReduceMax(body.copy(own), axes);
+  Local sum = body.allReduceSum(body.exp(body.sub(own, largest)), axes);
+  return body.add(largest, body.log(sum));
+}
+
+/// (x, dim, half_to_float).
+std::optional<OpRule> softmax(const OpView &op) {
+  OpRule rule = elementwise(op);
+  if (op.shape(0).empty())
+    return rule;
+  int64_t dim = wrapDim(op.intAt(1, 0), op.shape(0).size());
+  std::string label = rule.results[0][dim].name;
+  bool isLog = op.op.name == "aten::_log_softmax";
+  rule.lower = [dim, label, isLog](Lowering &lowering) {
+    std::vector<int> axes = lowering.axesOf({label});
+    if (axes.empty())
+      return lowering.callItself();
+    Body body(lowering);
+    DType type = lowering.resultType(0);
+    Local x = body.cast(lowering.operands[0], accumulationType(type));
+    Local y = body.sub(x, globalLogSumExp(body, x, dim, axes));
+    lowering.results = {body.cast(isLog ? y : body.exp(y), type)};
+  };
+  return rule;
+}
 
 /// (gradient, output, dim, input_dtype).
 std::optional<OpRule> softmaxBackward(const OpView &op) {
   OpRule rule = elementwise(op);
   addLinear(rule, {0});
+  if (op.shape(0).empty())
+    return rule;
+  int64_t dim = wrapDim(op.intAt(2, 0), op.shape(0).size());
+  std::string label = rule.results[0][dim].name;
+  bool isLog = op.op.name == "aten::_log_softmax_backward_data";
+  rule.lower = [dim, label, isLog](Lowering &lowering) {
+    std::vector<int> axes = lowering.axesOf({label});
+    if (axes.empty())
+      return lowering.callItself();
+    Body body(lowering);
+    DType type = accumulationType(body.type(lowering.operands[0]));
+    Local gradient = body.cast(lowering.operands[0], type);
+    Local output = body.cast(lowering.operands[1], type);
+    Local product = isLog ? gradient : body.mul(gradient, output);
+    Local sum =
+        body.allReduceSum(body.sum(product, {dim}, /*keepDims=*/true), axes);
+    Local result = isLog ? body.sub(gradient, body.mul(body.exp(output), sum))
+                         : body.mul(body.sub(gradient, sum), output);
+    lowering.results = {body.cast(result, lowering.resultType(0))};
+  };
   return rule;
 }
 

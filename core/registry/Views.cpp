@@ -18,9 +18,48 @@ OpRule following(OpRule rule) {
   return rule;
 }
 
-std::optional<OpRule> view(const OpView &op) {
+std::vector<int64_t> identityOrder(size_t rank) {
+  std::vector<int64_t> order(rank);
+  for (size_t dim = 0; dim < rank; ++dim)
+    order[dim] = static_cast<int64_t>(dim);
+  return order;
+}
+
+OpRule viewRule(const OpView &op) {
   OpRule rule = following(unlabelled(op));
   rule.isView = true;
+  return rule;
+}
+
+std::optional<OpRule> view(const OpView &op) {
+  OpRule rule = viewRule(op);
+  rule.lower = [](Lowering &lowering) {
+    lowering.callAs("aten::view", lowering.operands,
+                    {OperandArg{0}, lowering.resultShape(0)});
+  };
+  return rule;
+}
+
+std::optional<OpRule> unsqueeze(const OpView &op) { return viewRule(op); }
+
+/// Drops dims that have size 1 everywhere, never those that have it locally.
+std::optional<OpRule> squeeze(const OpView &op) {
+  OpRule rule = viewRule(op);
+  Shape shape = op.shape(0);
+  std::vector<int64_t> asked = op.intsAt(1);
+  if (op.op.name == "aten::squeeze")
+    asked = identityOrder(shape.size());
+  std::vector<Expr> dims;
+  for (int64_t dim : asked)
+    if (shape[wrapDim(dim, shape.size())] == 1)
+      dims.push_back(Expr::constant(wrapDim(dim, shape.size())));
+  rule.lower = [dims](Lowering &lowering) {
+    if (dims.empty())
+      lowering.callAs("aten::alias", lowering.operands, {OperandArg{0}});
+    else
+      lowering.callAs("aten::squeeze.dims", lowering.operands,
+                      {OperandArg{0}, dims});
+  };
   return rule;
 }
 
@@ -33,13 +72,6 @@ std::optional<OpRule> permuted(const OpView &op,
     rule.results[0].push_back(
         rule.operands[0][wrapDim(dim, op.shape(0).size())]);
   return following(std::move(rule));
-}
-
-std::vector<int64_t> identityOrder(size_t rank) {
-  std::vector<int64_t> order(rank);
-  for (size_t dim = 0; dim < rank; ++dim)
-    order[dim] = static_cast<int64_t>(dim);
-  return order;
 }
 
 std::optional<OpRule> transpose(const OpView &op) {
@@ -69,10 +101,12 @@ std::optional<OpRule> expand(const OpView &op) {
 } // namespace
 
 void addViewRules(RuleTable &table) {
-  for (const char *name :
-       {"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::unsqueeze",
-        "aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims"})
+  for (const char *name : {"aten::view", "aten::_unsafe_view", "aten::reshape"})
     table[name] = view;
+  for (const char *name :
+       {"aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims"})
+    table[name] = squeeze;
+  table["aten::unsqueeze"] = unsqueeze;
   table["aten::t"] = matrixTranspose;
   table["aten::transpose.int"] = transpose;
   table["aten::permute"] = permute;

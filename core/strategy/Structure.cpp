@@ -173,9 +173,8 @@ private:
       for (ValueId gradient : parameter.gradients)
         mergeAll(parameter.value, gradient);
     for (const Buffer &buffer : graph.buffers)
-      if (buffer.updated != None &&
-          graph.values[buffer.updated].shape ==
-              graph.values[buffer.value].shape)
+      if (buffer.updated != None && graph.values[buffer.updated].shape ==
+                                        graph.values[buffer.value].shape)
         mergeAll(buffer.value, buffer.updated);
   }
 

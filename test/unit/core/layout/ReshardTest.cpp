@@ -315,12 +315,20 @@ TEST_CASE("long stacks are entered and left in one pass") {
   Mesh mesh = meshOf(std::vector<int64_t>(10, 2));
   TensorStructure structure = {plainDim(4096), plainDim(3)};
   Layout whole = Layout::replicated(10), stacked = whole, reversed = whole;
+  Layout partial = whole;
   for (int i = 0; i < 10; ++i) {
     stacked = withState(stacked, i, AxisState::split(0, {0}));
     reversed = withState(reversed, 9 - i, AxisState::split(0, {0}));
+    partial = withState(partial, i, AxisState::partial());
   }
-  REQUIRE(reshard(structure, stacked, whole, mesh, {}).size() == 10);
-  REQUIRE(reshard(structure, whole, stacked, mesh, {}).size() == 10);
-  REQUIRE(reshard(structure, reversed, whole, mesh, {}).size() == 10);
-  REQUIRE(reshard(structure, whole, reversed, mesh, {}).size() == 10);
+  auto numMoves = [&](const Layout &from, const Layout &to) {
+    return reshard(structure, from, to, mesh, {}).size();
+  };
+  for (const Layout &stack : {stacked, reversed}) {
+    REQUIRE(numMoves(stack, whole) == 10);
+    REQUIRE(numMoves(whole, stack) == 10);
+    REQUIRE(numMoves(partial, stack) == 10);
+    REQUIRE(numMoves(stack, partial) == 10);
+  }
+  REQUIRE(numMoves(partial, whole) == 10);
 }
