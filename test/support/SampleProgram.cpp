@@ -95,7 +95,7 @@ void writeFirstStage(Role &role) {
       b.value("columns", {hidden(s)}, Lifetime::Persistent, DType::Int64);
   role.parameters = {parameter(weight, "w0", {plainDim(In), plainDim(Hidden)},
                                splitBy(1), gradient)};
-  int32_t x = b.value("x", {rows, in}, Lifetime::Saved);
+  int32_t x = b.value("x", {rows, in});
   role.inputs = {input(x)};
   role.indices = {{columns, {{s}, {}}}};
   role.zeroed = {gradient, norm};
@@ -106,7 +106,7 @@ void writeFirstStage(Role &role) {
   int32_t h = b.call("aten::mm", {x, weight}, b.value("h", {rows, hidden(s)}));
   int32_t g = b.call("aten::relu", {h},
                      b.value("g", {rows, hidden(s)}, Lifetime::Saved));
-  b.free({h});
+  b.free({x, h});
   int32_t flatG =
       b.call("aten::view", {g},
              b.value("flat", {flat}, Lifetime::Local, DType::Float32, g),
