@@ -128,7 +128,8 @@ PlanFile planOf(const Decisions &decisions, const StrategySpace &space) {
 } // namespace
 
 TEST_CASE("Decisions survive their file") {
-  StrategySpace space(twoLayers());
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
   for (unsigned seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     Decisions decisions = randomDecisions(space, seed);
@@ -143,7 +144,8 @@ TEST_CASE("Decisions survive their file") {
 }
 
 TEST_CASE("A plan keeps fields that it does not know") {
-  StrategySpace space(twoLayers());
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
   PlanFile plan = planOf(randomDecisions(space, 1), space);
   plan.document["note"] = "by hand";
   std::string text = writePlan(plan);
@@ -158,7 +160,8 @@ TEST_CASE("Wrong plan files are refused") {
     REQUIRE_FALSE(plan);
     CHECK(plan.error().code == ExitCode::BadInput);
   }
-  StrategySpace space(twoLayers());
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
   PlanFile good = planOf(randomDecisions(space, 1), space);
   auto refused = [&](auto change) {
     PlanFile plan = good;
@@ -177,7 +180,8 @@ TEST_CASE("Wrong plan files are refused") {
 }
 
 TEST_CASE("A plan of another model or cluster is stale") {
-  StrategySpace space(twoLayers());
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
   PlanFile plan = planOf(randomDecisions(space, 1), space);
   CHECK_FALSE(checkInputs(plan, "aa", "bb"));
   CHECK_FALSE(checkInputs(plan, "aa", ""));
@@ -187,7 +191,8 @@ TEST_CASE("A plan of another model or cluster is stale") {
 }
 
 TEST_CASE("Decisions are checked against the graph") {
-  StrategySpace space(twoLayers());
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
   Decisions one = oneProcess(space.graph(), space, 4);
   CHECK(check(one, space).empty());
   auto wrong = [&](auto change) {
