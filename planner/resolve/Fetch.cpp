@@ -65,8 +65,7 @@ Local Resolver::fetch(ValueId value, const Layout &layout, int stage,
   for (const Copy &copy : copies) {
     if (!usable(copy, segment, reuseGathered))
       continue;
-    std::vector<Move> candidate =
-        reshard(structure, copy.layout, layout, mesh, decisions.tables);
+    std::vector<Move> candidate = reshards.get(structure, copy.layout, layout);
     const int64_t candidateCost =
         copies.size() == 1
             ? 0

@@ -8,8 +8,8 @@ namespace monarch::planner {
 
 Resolver::Resolver(const StrategySpace &space, const Decisions &decisions)
     : space(space), decisions(decisions), graph(space.graph()),
-      mesh(decisions.mesh), derived(deriveLayouts(space, decisions)),
-      program(result.program) {
+      mesh(decisions.mesh), reshards(decisions.mesh, decisions.tables),
+      derived(deriveLayouts(space, decisions)), program(result.program) {
   program.mesh = decisions.mesh;
   program.tables = decisions.tables;
   program.optimizer = decisions.optimizer;

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "core/layout/Reshard.h"
 #include "core/registry/Lowering.h"
 #include "planner/resolve/DeriveLayouts.h"
 #include "planner/resolve/Resolve.h"
@@ -89,6 +90,7 @@ private:
   const Decisions &decisions;
   const Graph &graph;
   const Mesh &mesh;
+  ReshardCache reshards;
   DerivedLayouts derived;
   Resolved result;
   Program &program;

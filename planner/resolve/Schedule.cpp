@@ -1,5 +1,6 @@
 // 1F1B: each stage warms up with as many forwards as stages follow it, then
-// alternates, then drains; a unit's saved values live between its two slots.
+// alternates, then drains. GPipe: all forwards, then all backwards. A unit's
+// saved values live between its two slots.
 #include "planner/resolve/Resolver.h"
 
 #include <algorithm>
@@ -23,8 +24,9 @@ void Resolver::writeSchedules() {
         std::any_of(graph.ops.begin(), graph.ops.end(),
                     [](const Op &op) { return op.phase == Phase::Backward; });
     const int64_t ahead =
-        trains ? std::min<int64_t>(decisions.stages - 1 - role.stage, units)
-               : units;
+        trains && decisions.schedule == ScheduleKind::OneFOneB
+            ? std::min<int64_t>(decisions.stages - 1 - role.stage, units)
+            : units;
     int64_t forward = 0, backward = 0;
     for (; forward < ahead; ++forward)
       schedule.push_back({SegmentKind::Forward, forward});

@@ -192,9 +192,8 @@ void Resolver::finishStep() {
     reduced.value = graph.loss;
     const Local whole = step(loss->stage, reduced, [&] {
       return writeMoves(writer, mesh, structure,
-                        reshard(structure, loss->layout,
-                                Layout::replicated(mesh.axes.size()), mesh,
-                                decisions.tables),
+                        reshards.get(structure, loss->layout,
+                                     Layout::replicated(mesh.axes.size())),
                         loss->local, /*mayOverwrite=*/true);
     });
     Role &role = program.roles[loss->stage];
@@ -230,10 +229,9 @@ void Resolver::reduceGradient(size_t parameter) {
     reduced.value = entry.value;
     open(stage, SegmentKind::Step, None);
     Local local = step(stage, reduced, [&] {
-      return writeMoves(
-          stages[stage].writer, mesh, structure,
-          reshard(structure, accumulator.layout, rest, mesh, decisions.tables),
-          accumulator.local, /*mayOverwrite=*/true);
+      return writeMoves(stages[stage].writer, mesh, structure,
+                        reshards.get(structure, accumulator.layout, rest),
+                        accumulator.local, /*mayOverwrite=*/true);
     });
     if (stage != to) {
       reduced.kind = ResolvedStep::Kind::Transfer;
