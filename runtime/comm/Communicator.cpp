@@ -146,11 +146,11 @@ Communicator::allToAll(const Group &group, const at::Tensor &out,
 }
 
 std::optional<Error> Communicator::send(const at::Tensor &tensor, int64_t to,
-                                        int64_t tag) {
+                                        int64_t tag, int64_t bundle) {
   if (!tensor.is_contiguous())
     return contradiction("a tensor to send is not contiguous");
   count("send", static_cast<int64_t>(tensor.nbytes()));
-  return doSend(tensor, to, tag);
+  return doSend(tensor, to, tag, bundle);
 }
 
 std::optional<Error> Communicator::receive(const at::Tensor &tensor,

@@ -61,12 +61,13 @@ public:
                                 const at::Tensor &in,
                                 const std::vector<int64_t> &sendSizes,
                                 const std::vector<int64_t> &receiveSizes);
-  /// Starts to send to a rank of the world; the tensor must not change before
-  /// `waitForSends`.
-  std::optional<Error> send(const at::Tensor &tensor, int64_t to, int64_t tag);
+  /// Starts to send to a rank of the world; the tensor is held, and must not
+  /// change, until `waitForSends` of this bundle.
+  std::optional<Error> send(const at::Tensor &tensor, int64_t to, int64_t tag,
+                            int64_t bundle);
   std::optional<Error> receive(const at::Tensor &tensor, int64_t from,
                                int64_t tag);
-  virtual std::optional<Error> waitForSends() = 0;
+  virtual std::optional<Error> waitForSends(int64_t bundle) = 0;
 
   /// All ranks of the world have come here. Waits as long as they live.
   virtual std::optional<Error> barrier() = 0;
@@ -97,7 +98,7 @@ protected:
              const std::vector<int64_t> &sendSizes,
              const std::vector<int64_t> &receiveSizes) = 0;
   virtual std::optional<Error> doSend(const at::Tensor &tensor, int64_t to,
-                                      int64_t tag) = 0;
+                                      int64_t tag, int64_t bundle) = 0;
   virtual std::optional<Error> doReceive(const at::Tensor &tensor, int64_t from,
                                          int64_t tag) = 0;
 

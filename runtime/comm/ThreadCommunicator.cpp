@@ -153,9 +153,9 @@ public:
 
   void abort(const Error &error) override { world.fail(error); }
 
-  std::optional<Error> waitForSends() override {
+  std::optional<Error> waitForSends(int64_t bundle) override {
     std::unique_lock lock(world.mutex);
-    for (const Address &address : sent) {
+    for (const Address &address : sent[bundle]) {
       auto error = world.waitLocked(
           lock, world.parcelsChanged,
           fmt::format("rank {} to receive", std::get<1>(address)),
@@ -164,7 +164,7 @@ public:
         return error;
       world.parcels.erase(address);
     }
-    sent.clear();
+    sent.erase(bundle);
     return std::nullopt;
   }
 
@@ -236,13 +236,13 @@ private:
   }
 
   std::optional<Error> doSend(const at::Tensor &tensor, int64_t to,
-                              int64_t tag) override {
+                              int64_t tag, int64_t bundle) override {
     std::lock_guard lock(world.mutex);
     Address address{rank(), to, tag};
     if (!world.parcels.emplace(address, Parcel{tensor, false}).second)
       return contradiction(
           fmt::format("tag {} to rank {} is used twice", tag, to));
-    sent.push_back(address);
+    sent[bundle].push_back(address);
     world.parcelsChanged.notify_all();
     return std::nullopt;
   }
@@ -335,7 +335,7 @@ private:
 
   ThreadWorld::State &world;
   Group everyone;
-  std::vector<Address> sent;
+  std::map<int64_t, std::vector<Address>> sent;
 };
 
 } // namespace
