@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/exec/Machine.h"
 
+#include "runtime/ops/Ops.h"
+
 #include <fmt/format.h>
 
 namespace monarch::runtime {
@@ -22,6 +24,7 @@ Executor::create(const Program &program, Communicator &communicator,
                  fmt::format("the program is for {} ranks, there are {}",
                              program.worldSize(), communicator.size()),
                  "", "start as many ranks as the program has"};
+  registerOps();
   auto machine = std::make_unique<Machine>(program, communicator, tally,
                                            std::move(options));
   if (auto error = machine->load(weights)) {

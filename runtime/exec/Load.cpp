@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/exec/Machine.h"
 
-#include <c10/core/InferenceMode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ std::optional<Error> Executor::Machine::load(WeightSource &weights) {
              !buffers.count(static_cast<int32_t>(id)))
       carriedIds.push_back(static_cast<int32_t>(id));
   }
-  c10::InferenceMode inference;
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
   MemoryScope scope(&tally);
   try {
     if (auto error = loadWeights(weights))

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/exec/Machine.h"
 
-#include <c10/core/InferenceMode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ static double secondsSince(Clock::time_point start) {
 
 Expected<StepResult> Executor::Machine::step(int64_t step,
                                              BatchSource &batches) {
-  c10::InferenceMode inference;
+  at::AutoDispatchBelowADInplaceOrView belowAutograd;
   MemoryScope scope(&tally);
   currentStep = step;
   tally.restartPeak();
@@ -139,9 +139,8 @@ std::optional<Error> Executor::Machine::run(const LoadedInstruction &loaded,
     if (instruction.kind != InstructionKind::Free && !values[id].defined())
       return contradiction(fmt::format("value {} '{}' is not alive", id,
                                        role.values[id].name));
-  // Told apart by unit; a receiver of the same unit makes the same number.
-  int64_t tag =
-      instruction.tag * (program.unitsPerReplica + 1) + (unit + 1);
+  // Told apart by unit; the receiver makes the same number. 0 is not used here.
+  int64_t tag = instruction.tag * (program.unitsPerReplica + 1) + unit + 2;
   switch (instruction.kind) {
   case InstructionKind::Call:
     return runCall(loaded);
