@@ -119,9 +119,8 @@ Expected<SessionResult> runThreads(const Program &program,
       at::set_num_threads(1);
       auto communicator = world.communicator(rank);
       try {
-        errors[rank] =
-            runRank(program, *communicator, tallies[rank], lockedWeights,
-                    lockedBatches, options, result);
+        errors[rank] = runRank(program, *communicator, tallies[rank],
+                               lockedWeights, lockedBatches, options, result);
       } catch (const std::exception &exception) {
         errors[rank] = failedCall(messageOf(exception));
       }

@@ -117,15 +117,14 @@ struct ThreadWorld::State {
 
   /// Waits until `done`; the error that ended the world, or a lost rank.
   template <typename Done>
-  std::optional<Error>
-  waitLocked(std::unique_lock<std::mutex> &lock,
-             std::condition_variable &condition, const std::string &what,
-             Done done) {
-    bool inTime = condition.wait_for(lock, patience,
-                                     [&] { return failure || done(); });
+  std::optional<Error> waitLocked(std::unique_lock<std::mutex> &lock,
+                                  std::condition_variable &condition,
+                                  const std::string &what, Done done) {
+    bool inTime =
+        condition.wait_for(lock, patience, [&] { return failure || done(); });
     if (!inTime)
-      failLocked(lostRank(fmt::format("waited {} ms for {}", patience.count(),
-                                      what)));
+      failLocked(
+          lostRank(fmt::format("waited {} ms for {}", patience.count(), what)));
     if (!done() || failure)
       return failure;
     return std::nullopt;
@@ -175,8 +174,7 @@ private:
     return std::nullopt;
   }
 
-  std::optional<Error> doAllReduce(const Group &group,
-                                   const at::Tensor &tensor,
+  std::optional<Error> doAllReduce(const Group &group, const at::Tensor &tensor,
                                    Reduction reduction) override {
     bool isSum = reduction == Reduction::Sum;
     at::Tensor total;
@@ -235,8 +233,8 @@ private:
                 });
   }
 
-  std::optional<Error> doSend(const at::Tensor &tensor, int64_t to,
-                              int64_t tag, int64_t bundle) override {
+  std::optional<Error> doSend(const at::Tensor &tensor, int64_t to, int64_t tag,
+                              int64_t bundle) override {
     std::lock_guard lock(world.mutex);
     Address address{rank(), to, tag};
     if (!world.parcels.emplace(address, Parcel{tensor, false}).second)
@@ -261,9 +259,9 @@ private:
     Parcel &parcel = world.parcels[address];
     if (parcel.tensor.numel() != tensor.numel() ||
         parcel.tensor.scalar_type() != tensor.scalar_type()) {
-      world.failLocked(contradiction(fmt::format(
-          "rank {} sends {} elements where rank {} expects {}", from,
-          parcel.tensor.numel(), rank(), tensor.numel())));
+      world.failLocked(contradiction(
+          fmt::format("rank {} sends {} elements where rank {} expects {}",
+                      from, parcel.tensor.numel(), rank(), tensor.numel())));
       return world.failure;
     }
     tensor.view(-1).copy_(parcel.tensor.view(-1));

@@ -18,9 +18,8 @@ namespace monarch::runtime {
 class ThreadWorld {
 public:
   /// A rank that waits longer than `patience` for another calls it lost.
-  explicit ThreadWorld(
-      int64_t size,
-      std::chrono::milliseconds patience = std::chrono::seconds(60));
+  explicit ThreadWorld(int64_t size, std::chrono::milliseconds patience =
+                                         std::chrono::seconds(60));
   ~ThreadWorld();
 
   /// For the thread of that rank; the world must outlive it.

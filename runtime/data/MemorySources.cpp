@@ -17,10 +17,10 @@ Error missingWeight(const WeightRequest &request, std::string what) {
 }
 
 Error missingBatch(const BatchRequest &request, std::string what) {
-  return {"MP4011", ExitCode::BadInput, std::move(what),
-          fmt::format("input '{}', step {}", request.input.name,
-                      request.step + 1),
-          "the data holds one tensor per input of the model, rows in order"};
+  return {
+      "MP4011", ExitCode::BadInput, std::move(what),
+      fmt::format("input '{}', step {}", request.input.name, request.step + 1),
+      "the data holds one tensor per input of the model, rows in order"};
 }
 
 Expected<at::Tensor> MemoryWeights::read(const WeightRequest &request) {
@@ -32,11 +32,11 @@ Expected<at::Tensor> MemoryWeights::read(const WeightRequest &request) {
     if (tensor.sizes() != at::IntArrayRef(request.shape) ||
         tensor.scalar_type() != scalarTypeOf(request.type))
       return missingWeight(
-          request, fmt::format("the tensor is {} {}, the program wants {} {}",
-                               c10::toString(tensor.scalar_type()),
-                               shapeText(tensor.sizes()),
-                               toString(request.type),
-                               shapeText(request.shape)));
+          request,
+          fmt::format("the tensor is {} {}, the program wants {} {}",
+                      c10::toString(tensor.scalar_type()),
+                      shapeText(tensor.sizes()), toString(request.type),
+                      shapeText(request.shape)));
     return tensor;
   }
   return missingWeight(request, "no tensor of this name");
@@ -54,8 +54,7 @@ Expected<at::Tensor> MemoryBatches::read(const BatchRequest &request) {
                                     toString(request.type)));
   if (request.isBatched()) {
     int64_t rows = request.shape[request.input.rowDim];
-    int64_t first =
-        (request.step * request.unitsPerStep + request.unit) * rows;
+    int64_t first = (request.step * request.unitsPerStep + request.unit) * rows;
     if (tensor.dim() <= request.input.rowDim ||
         tensor.size(request.input.rowDim) < first + rows)
       return missingBatch(request, "the data ends before this step");

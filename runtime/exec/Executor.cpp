@@ -15,10 +15,11 @@ Executor::Executor(std::unique_ptr<Machine> machine)
     : machine(std::move(machine)) {}
 Executor::~Executor() = default;
 
-Expected<std::unique_ptr<Executor>>
-Executor::create(const Program &program, Communicator &communicator,
-                 MemoryTally &tally, WeightSource &weights,
-                 ExecutorOptions options) {
+Expected<std::unique_ptr<Executor>> Executor::create(const Program &program,
+                                                     Communicator &communicator,
+                                                     MemoryTally &tally,
+                                                     WeightSource &weights,
+                                                     ExecutorOptions options) {
   if (program.worldSize() != communicator.size())
     return Error{"MP4005", ExitCode::Usage,
                  fmt::format("the program is for {} ranks, there are {}",

@@ -46,8 +46,8 @@ public:
   /// ranks. Program, communicator and tally outlive the executor; the tally
   /// outlives its tensors too.
   static Expected<std::unique_ptr<Executor>>
-  create(const Program &program, Communicator &communicator,
-         MemoryTally &tally, WeightSource &weights, ExecutorOptions options);
+  create(const Program &program, Communicator &communicator, MemoryTally &tally,
+         WeightSource &weights, ExecutorOptions options);
   ~Executor();
 
   /// Steps count from 0. The error names rank, step, segment and instruction.

@@ -42,14 +42,13 @@ Executor::Machine::Machine(const Program &program, Communicator &communicator,
     : program(program), communicator(communicator), tally(tally),
       role(program.roles[communicator.rank() / program.mesh.size()]),
       view(program.mesh, program.tables, role.shards,
-           program.mesh.coordinates(communicator.rank() %
-                                    program.mesh.size())),
+           program.mesh.coordinates(communicator.rank() % program.mesh.size())),
       values(role.values.size()), options(std::move(options)),
       optimizer(program.optimizer, this->options.optimizer) {
   for (size_t axis = 0; axis < program.mesh.axes.size(); ++axis)
     if (program.mesh.axes[axis].role == AxisRole::Data) {
-      replica = replica * program.mesh.axes[axis].size +
-                view.coordinates()[axis];
+      replica =
+          replica * program.mesh.axes[axis].size + view.coordinates()[axis];
       replicas *= program.mesh.axes[axis].size;
     }
 }
@@ -91,9 +90,8 @@ std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
     }();
     if (!whole)
       return whole.error();
-    at::Tensor block =
-        takeBlock(*whole, blockOf(entry.structure, layout, program,
-                                  view.coordinates()));
+    at::Tensor block = takeBlock(
+        *whole, blockOf(entry.structure, layout, program, view.coordinates()));
     if (block.scalar_type() != scalarTypeOf(type) ||
         block.sizes() != at::IntArrayRef(shapes[entry.value]))
       return contradiction(fmt::format(
@@ -108,8 +106,7 @@ std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
     parameterOf[parameter.value] = &parameter;
   }
   for (const ProgramBuffer &buffer : role.buffers)
-    if (auto error =
-            read(buffer, Layout::replicated(program.mesh.axes.size())))
+    if (auto error = read(buffer, Layout::replicated(program.mesh.axes.size())))
       return error;
   for (const ProgramIndex &index : role.indices) {
     std::vector<int64_t> list = view.evaluate(index.list);

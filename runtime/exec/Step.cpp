@@ -113,16 +113,14 @@ std::optional<Error> Executor::Machine::readInputs(const LoadedSegment &segment,
     const ProgramInput &input = role.inputs[index];
     Expected<at::Tensor> whole = [&] {
       MemoryScope uncounted(nullptr);
-      return batches.read({input, role.values[input.value].type,
-                           wholeShape(input.structure), currentStep,
-                           globalUnit(unit),
-                           replicas * program.unitsPerReplica});
+      return batches.read(
+          {input, role.values[input.value].type, wholeShape(input.structure),
+           currentStep, globalUnit(unit), replicas * program.unitsPerReplica});
     }();
     if (!whole)
       return whole.error();
-    at::Tensor block =
-        takeBlock(*whole, blockOf(input.structure, input.layout, program,
-                                  view.coordinates()));
+    at::Tensor block = takeBlock(*whole, blockOf(input.structure, input.layout,
+                                                 program, view.coordinates()));
     if (auto error = define(input.value, std::move(block), {}))
       return error;
   }
@@ -137,18 +135,17 @@ std::optional<Error> Executor::Machine::run(const LoadedInstruction &loaded,
   };
   for (int32_t id : instruction.operands)
     if (instruction.kind != InstructionKind::Free && !values[id].defined())
-      return contradiction(fmt::format("value {} '{}' is not alive", id,
-                                       role.values[id].name));
+      return contradiction(
+          fmt::format("value {} '{}' is not alive", id, role.values[id].name));
   // Told apart by unit; the receiver makes the same number. 0 is not used here.
   int64_t tag = instruction.tag * (program.unitsPerReplica + 1) + unit + 2;
   switch (instruction.kind) {
   case InstructionKind::Call:
     return runCall(loaded);
   case InstructionKind::AllReduce: {
-    if (auto error = communicator.allReduce(*loaded.group, operand(0),
-                                            instruction.name == "max"
-                                                ? Reduction::Max
-                                                : Reduction::Sum))
+    if (auto error = communicator.allReduce(
+            *loaded.group, operand(0),
+            instruction.name == "max" ? Reduction::Max : Reduction::Sum))
       return error;
     if (!instruction.results.empty() && instruction.results[0] != None)
       values[instruction.results[0]] = operand(0);
@@ -182,8 +179,8 @@ std::optional<Error> Executor::Machine::run(const LoadedInstruction &loaded,
   case InstructionKind::Zero: {
     bool keeps = view.coordinates()[instruction.axes[0]] == 0;
     int32_t id = instruction.results[0];
-    values[id] = keeps ? operand(0)
-                       : zeroTensor(role.values[id].type, shapes[id]);
+    values[id] =
+        keeps ? operand(0) : zeroTensor(role.values[id].type, shapes[id]);
     return std::nullopt;
   }
   case InstructionKind::Update:
@@ -210,8 +207,8 @@ Executor::Machine::runCall(const LoadedInstruction &loaded) {
                                      instruction.results.size()));
   for (size_t i = 0; i < instruction.results.size(); ++i)
     if (instruction.results[i] != None)
-      if (auto error = define(instruction.results[i], std::move(results[i]),
-                              operands))
+      if (auto error =
+              define(instruction.results[i], std::move(results[i]), operands))
         return error;
   return std::nullopt;
 }
@@ -230,9 +227,9 @@ Executor::Machine::define(int32_t id, at::Tensor tensor,
   if (declared.aliasOf != None) {
     const at::Tensor &base = values[declared.aliasOf];
     if (!base.defined() || !tensor.is_alias_of(base))
-      return contradiction(fmt::format(
-          "value {} '{}' does not share the storage of value {}", id,
-          declared.name, declared.aliasOf));
+      return contradiction(
+          fmt::format("value {} '{}' does not share the storage of value {}",
+                      id, declared.name, declared.aliasOf));
   } else if (!tensor.is_contiguous() ||
              std::any_of(operands.begin(), operands.end(),
                          [&](const at::Tensor &operand) {
@@ -260,8 +257,8 @@ Executor::Machine::runUpdate(const Instruction &instruction) {
   if (optimizer.clips()) {
     if (role.scalars.squaredNorm == None)
       return contradiction("the program has no norm of gradients to clip by");
-    scale = optimizer.clipScale(
-        values[role.scalars.squaredNorm].item().toDouble());
+    scale =
+        optimizer.clipScale(values[role.scalars.squaredNorm].item().toDouble());
   }
   optimizer.update(id, parameter, gradient, currentStep + 1, scale);
   return std::nullopt;
@@ -314,8 +311,7 @@ std::string Executor::Machine::place(const LoadedSegment &segment, int64_t unit,
   if (instruction->op != None)
     text += fmt::format(" of op {}", instruction->op);
   if (!instruction->results.empty() && instruction->results[0] != None)
-    text += fmt::format(
-        " -> '{}'", role.values[instruction->results[0]].name);
+    text += fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
   return text;
 }
 

@@ -65,8 +65,7 @@ gatherWhole(const Program &program, Communicator &communicator,
         continue;
       if (rank != 0) {
         at::Tensor own = block(tensor).contiguous();
-        if (auto error =
-                communicator.send(own, 0, gatherTag, gatherBundle))
+        if (auto error = communicator.send(own, 0, gatherTag, gatherBundle))
           return *error;
         if (auto error = communicator.waitForSends(gatherBundle))
           return *error;

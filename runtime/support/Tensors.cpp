@@ -42,10 +42,9 @@ at::ScalarType scalarTypeOf(DType type) {
 }
 
 std::optional<DType> dtypeOf(at::ScalarType type) {
-  for (DType candidate :
-       {DType::Bool, DType::UInt8, DType::Int8, DType::Int16, DType::Int32,
-        DType::Int64, DType::Float16, DType::BFloat16, DType::Float32,
-        DType::Float64})
+  for (DType candidate : {DType::Bool, DType::UInt8, DType::Int8, DType::Int16,
+                          DType::Int32, DType::Int64, DType::Float16,
+                          DType::BFloat16, DType::Float32, DType::Float64})
     if (scalarTypeOf(candidate) == type)
       return candidate;
   return std::nullopt;

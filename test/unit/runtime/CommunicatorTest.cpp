@@ -9,6 +9,7 @@
 
 #include "runtime/support/Tensors.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -56,8 +57,7 @@ std::optional<Error> checkCollectives(Communicator &c, const Group &group,
   int64_t n = group.size();
   int64_t me = group.own;
   at::Tensor reduced = at::arange(11, of(type)) + group.ranks[me];
-  at::Tensor expected =
-      at::arange(11, of(type)) * n + sum(group.ranks);
+  at::Tensor expected = at::arange(11, of(type)) * n + sum(group.ranks);
   if (auto error = c.allReduce(group, reduced, Reduction::Sum))
     return error;
   if (!reduced.equal(expected))
@@ -156,8 +156,7 @@ TEST_CASE("Sums of narrow types are rounded once") {
     if (auto error = c.connect({everyone(5)}))
       return error;
     at::Tensor term = at::full({7}, c.rank() == 0 ? 256 : 1, of(at::kBFloat16));
-    if (auto error =
-            c.allReduce(c.group(everyone(5)), term, Reduction::Sum))
+    if (auto error = c.allReduce(c.group(everyone(5)), term, Reduction::Sum))
       return error;
     if (!term.equal(at::full({7}, 260, of(at::kBFloat16))))
       return wrong("sum is " + std::to_string(term[0].item().toDouble()));
@@ -215,11 +214,10 @@ TEST_CASE("Bytes are counted from the tensors of the calls") {
   REQUIRE(textOf(errors) == "");
   for (int64_t rank = 0; rank < 3; ++rank) {
     // 2 (n-1)/n of 20 B; the own block to two others; the others' blocks.
-    CHECK(traffic[rank].bytes ==
-          std::map<std::string, int64_t>{
-              {"all_reduce", 26},
-              {"all_gather", 2 * 8 * (rank + 1)},
-              {"reduce_scatter", 8 * (6 - (rank + 1))}});
+    CHECK(traffic[rank].bytes == std::map<std::string, int64_t>{
+                                     {"all_reduce", 26},
+                                     {"all_gather", 2 * 8 * (rank + 1)},
+                                     {"reduce_scatter", 8 * (6 - (rank + 1))}});
     CHECK(traffic[rank].collectives ==
           std::map<std::string, int64_t>{
               {"all_reduce", 1}, {"all_gather", 1}, {"reduce_scatter", 1}});

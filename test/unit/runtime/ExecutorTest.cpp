@@ -1,13 +1,14 @@
 //===- ExecutorTest.cpp - programs on thread ranks ------------------------===//
 //
-// Hand-written programs over stages, data and tensor axes against plain LibTorch
-// on one tensor each.
+// Hand-written programs over stages, data and tensor axes against plain
+// LibTorch on one tensor each.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Session.h"
 #include "runtime/data/MemorySources.h"
 #include "test/unit/runtime/Programs.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sin.h>
@@ -70,15 +71,15 @@ Reference reference(const Case &c) {
     at::Tensor h = at::mm(x, w1);
     at::Tensor y = at::mm(h, w2);
     result.losses.push_back(0.5 * (y * y).sum().item().toDouble());
-    std::vector<at::Tensor> gradients = {
-        at::mm(x.t(), at::mm(y, w2.t())), at::mm(h.t(), y)};
+    std::vector<at::Tensor> gradients = {at::mm(x.t(), at::mm(y, w2.t())),
+                                         at::mm(h.t(), y)};
     result.gradients.push_back({{"w1", gradients[0]}, {"w2", gradients[1]}});
     double scale = 1;
     if (settings.clipNorm > 0) {
-      double norm = std::sqrt((gradients[0].square().sum() +
-                               gradients[1].square().sum())
-                                  .item()
-                                  .toDouble());
+      double norm =
+          std::sqrt((gradients[0].square().sum() + gradients[1].square().sum())
+                        .item()
+                        .toDouble());
       scale = std::min(1.0, settings.clipNorm / (norm + 1e-6));
     }
     std::vector<at::Tensor> weights = {w1, w2};
@@ -93,7 +94,8 @@ Reference reference(const Case &c) {
       mean[i] = 0.9 * mean[i] + 0.1 * g;
       square[i] = 0.999 * square[i] + 0.001 * g * g;
       double t = static_cast<double>(step + 1);
-      weights[i].sub_(settings.learningRate * (mean[i] / (1 - std::pow(0.9, t))) /
+      weights[i].sub_(settings.learningRate *
+                      (mean[i] / (1 - std::pow(0.9, t))) /
                       ((square[i] / (1 - std::pow(0.999, t))).sqrt() + 1e-8));
     }
   }
@@ -248,8 +250,7 @@ TEST_CASE("A call that fails ends all ranks with its message") {
   shape.tensor = 2;
   Case c = caseOf(shape, 1);
   Program program = twoLayerProgram(shape);
-  std::string &name =
-      program.roles[0].segments[0].instructions[0].name;
+  std::string &name = program.roles[0].segments[0].instructions[0].name;
   SECTION("unknown to LibTorch") {
     name = "aten::no_such_op";
     auto result = run(c, program);

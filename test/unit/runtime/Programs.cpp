@@ -34,8 +34,7 @@ struct Writer {
                             const Layout &layout) {
     std::vector<Expr> shape;
     for (size_t dim = 0; dim < structure.size(); ++dim)
-      shape.push_back(
-          sizeOf(structure[dim], static_cast<int>(dim), layout));
+      shape.push_back(sizeOf(structure[dim], static_cast<int>(dim), layout));
     return shape;
   }
   int32_t make(std::vector<Expr> shape, std::string name,
@@ -91,8 +90,8 @@ struct Writer {
   }
   int32_t sumOfSquares(int32_t tensor, std::string name) {
     int32_t squares =
-        call("aten::mul.Tensor", {tensor, tensor}, {OperandArg{0}, OperandArg{1}},
-             shape(tensor), "squares");
+        call("aten::mul.Tensor", {tensor, tensor},
+             {OperandArg{0}, OperandArg{1}}, shape(tensor), "squares");
     return call("aten::sum", {squares}, {OperandArg{0}, std::monostate()}, {},
                 std::move(name));
   }
@@ -231,14 +230,8 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
     gradient1 =
         w.make(w.shapeOf(w1, layouts.columns), "grad w1", Lifetime::Carried);
     role.zeroed.push_back(gradient1);
-    role.parameters.push_back({first,
-                               {"w1"},
-                               {},
-                               w1,
-                               layouts.restOfW1,
-                               true,
-                               true,
-                               gradient1});
+    role.parameters.push_back(
+        {first, {"w1"}, {}, w1, layouts.restOfW1, true, true, gradient1});
   }
   if (hasSecond) {
     second = w.make(w.shapeOf(w2, layouts.rows), "w2", Lifetime::Persistent);
@@ -261,15 +254,14 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
     if (options.sharded) {
       std::vector<Expr> shape = w.shapeOf(w1, layouts.columns);
       int32_t flat = w.make({shape[0] * shape[1]}, "w1 gathered");
-      Instruction &gather = w.append(InstructionKind::AllGather, "", {first},
-                                     {flat});
+      Instruction &gather =
+          w.append(InstructionKind::AllGather, "", {first}, {flat});
       gather.axes = {dataAxis};
       gather.receiveSizes = w.blockSizes(w1, layouts.restOfW1);
       used = w.call("aten::view", {flat}, {OperandArg{0}, shape}, shape,
                     "w1 whole", Lifetime::Local, flat);
     }
-    h = w.product(x, used, "h",
-                  hasSecond ? Lifetime::Saved : Lifetime::Local);
+    h = w.product(x, used, "h", hasSecond ? Lifetime::Saved : Lifetime::Local);
     if (!hasSecond)
       w.send(h, 1, 1);
   }
@@ -280,8 +272,8 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
     y = w.product(h, second, "y", Lifetime::Saved);
     w.allReduce(y, {tensorAxis});
     int32_t sum = w.sumOfSquares(y, "loss of unit");
-    int32_t half = w.call("aten::mul.Scalar", {sum}, {OperandArg{0}, 0.5}, {},
-                          "half");
+    int32_t half =
+        w.call("aten::mul.Scalar", {sum}, {OperandArg{0}, 0.5}, {}, "half");
     w.addTo(role.scalars.loss, half);
   }
 
@@ -295,8 +287,8 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
   }
   if (hasFirst) {
     if (!hasSecond)
-      hiddenGradient = w.receive(w.shapeOf(hidden, layouts.columns), 1, 2,
-                                 "grad h");
+      hiddenGradient =
+          w.receive(w.shapeOf(hidden, layouts.columns), 1, 2, "grad h");
     w.addTo(gradient1,
             w.product(w.transposed(x), hiddenGradient, "grad w1 of unit"));
   }
@@ -307,8 +299,8 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
     if (options.sharded) {
       std::vector<Expr> shape = w.shapeOf(w1, layouts.restOfW1);
       int32_t flat = w.make({shape[0] * shape[1]}, "grad w1 block");
-      Instruction &scatter = w.append(InstructionKind::ReduceScatter, "",
-                                      {gradient1}, {flat});
+      Instruction &scatter =
+          w.append(InstructionKind::ReduceScatter, "", {gradient1}, {flat});
       scatter.axes = {dataAxis};
       scatter.sendSizes = w.blockSizes(w1, layouts.restOfW1);
       reduced = w.call("aten::view", {flat}, {OperandArg{0}, shape}, shape,

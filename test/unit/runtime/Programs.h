@@ -12,9 +12,9 @@
 namespace monarch::test {
 
 struct TwoLayers {
-  int stages = 1;      // 1 or 2: w1 on stage 0, w2 on the last
-  int64_t data = 1;    // ranks that take different units
-  int64_t tensor = 1;  // ranks that split the hidden dim
+  int stages = 1;       // 1 or 2: w1 on stage 0, w2 on the last
+  int64_t data = 1;     // ranks that take different units
+  int64_t tensor = 1;   // ranks that split the hidden dim
   bool sharded = false; // w1 lies split over the data axis between steps
   int64_t unitsPerReplica = 1;
   int64_t unitRows = 3;

@@ -1,0 +1,319 @@
+//===- GlooCommunicator.cpp - ranks as processes, over TCP ----------------===//
+//
+// See GlooCommunicator.h. Blocks that only move go as bytes, so every element
+// type takes the same way. The one source that includes Gloo's header.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/comm/GlooCommunicator.h"
+
+#include "runtime/comm/Failure.h"
+#include "runtime/comm/JobStoreImpl.h"
+#include "runtime/support/MemoryTally.h"
+#include "runtime/support/Tensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace monarch::runtime {
+
+namespace {
+
+using Device = std::shared_ptr<::gloo::transport::Device>;
+using ProcessGroup = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
+/// How long a rank that lost a connection waits for the cause of it.
+constexpr std::chrono::milliseconds causePatience = std::chrono::seconds(2);
+
+bool addsNatively(at::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble || type == at::kLong ||
+         type == at::kInt;
+}
+
+at::ScalarType wideType(at::ScalarType type) {
+  return c10::isFloatingType(type) ? at::kFloat : at::kLong;
+}
+
+std::vector<int64_t> evenSizes(int64_t count, int64_t parts) {
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < parts; ++i)
+    sizes.push_back(count * (i + 1) / parts - count * i / parts);
+  return sizes;
+}
+
+std::vector<int64_t> scaled(std::vector<int64_t> sizes, int64_t factor) {
+  for (int64_t &size : sizes)
+    size *= factor;
+  return sizes;
+}
+
+class GlooCommunicator final : public Communicator {
+public:
+  GlooCommunicator(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
+                   const GlooOptions &options)
+      : Communicator(rank, size), store(std::move(store)), options(options) {}
+
+  /// Connects the world; sends and receives go there.
+  std::optional<Error> open() {
+    if (size() == 1)
+      return std::nullopt;
+    return guarded([&] {
+      device = options.interface.empty()
+                   ? c10d::ProcessGroupGloo::createDeviceForHostname(
+                         options.address)
+                   : c10d::ProcessGroupGloo::createDeviceForInterface(
+                         options.interface);
+      world = makeGroup("world", rank(), size());
+    });
+  }
+
+  std::optional<Error> barrier() override {
+    if (size() == 1)
+      return std::nullopt;
+    std::string key = fmt::format("barrier/{}", barriers++);
+    auto arrived = store->add(key, 1);
+    if (!arrived)
+      return arrived.error();
+    if (*arrived == size())
+      return store->set(key + "/open", "1");
+    // As long as they live: whoever dies or falls silent leaves a failure.
+    while (true) {
+      if (store->get(key + "/open", causePatience))
+        return std::nullopt;
+      if (auto failure = reportedFailure(*store))
+        return failure;
+      if (auto count = store->add(key, 0); !count)
+        return count.error();
+    }
+  }
+
+  void abort(const Error &error) override {
+    if (size() == 1 || aborted)
+      return;
+    aborted = true;
+    reportFailure(*store, error);
+    // Closes the connections: peers that wait for this rank fail at once.
+    pending.clear();
+    groups.clear();
+    world.reset();
+  }
+
+  std::optional<Error> waitForSends(int64_t bundle) override {
+    auto found = pending.find(bundle);
+    if (found == pending.end())
+      return std::nullopt;
+    auto error = guarded([&] {
+      for (const Sent &sent : found->second)
+        sent.work->wait();
+    });
+    pending.erase(bundle);
+    return error;
+  }
+
+private:
+  struct Sent {
+    std::vector<at::Tensor> tensors;
+    c10::intrusive_ptr<c10d::Work> work;
+  };
+
+  ProcessGroup makeGroup(const std::string &name, int64_t rank, int64_t size) {
+    auto groupOptions = c10d::ProcessGroupGloo::Options::create(options.patience);
+    groupOptions->devices.push_back(device);
+    groupOptions->threads = 1;
+    return c10::make_intrusive<c10d::ProcessGroupGloo>(
+        c10::make_intrusive<c10d::PrefixStore>(
+            "gloo/" + name, store->implementation().store),
+        static_cast<int>(rank), static_cast<int>(size), groupOptions);
+  }
+
+  std::optional<Error> connectGroup(const Group &group) override {
+    return guarded([&] {
+      groups[group.ranks] =
+          makeGroup(fmt::format("{}", fmt::join(group.ranks, ".")), group.own,
+                    group.size());
+    });
+  }
+
+  ProcessGroup &processGroup(const Group &group) {
+    if (aborted)
+      throw std::runtime_error("this rank gave up already");
+    return groups.at(group.ranks);
+  }
+
+  std::optional<Error> doAllReduce(const Group &group, const at::Tensor &tensor,
+                                   Reduction reduction) override {
+    if (tensor.numel() == 0)
+      return std::nullopt;
+    return guarded([&] {
+      if (!addsNatively(tensor.scalar_type())) {
+        reduceNarrow(group, tensor, reduction);
+        return;
+      }
+      std::vector<at::Tensor> tensors{tensor};
+      c10d::AllreduceOptions reduceOptions;
+      if (reduction == Reduction::Max)
+        reduceOptions.reduceOp = c10d::ReduceOp::MAX;
+      processGroup(group)->allreduce(tensors, reduceOptions)->wait();
+    });
+  }
+
+  std::optional<Error>
+  doAllGather(const Group &group, const at::Tensor &own, const at::Tensor &all,
+              const std::vector<int64_t> &receiveSizes) override {
+    return guarded([&] { gather(group, own, all, receiveSizes); });
+  }
+
+  std::optional<Error>
+  doReduceScatter(const Group &group, const at::Tensor &all,
+                  const at::Tensor &own,
+                  const std::vector<int64_t> &sendSizes) override {
+    return guarded([&] {
+      at::Tensor blocks =
+          exchangedBlocks(group, all.view(-1), sendSizes, own.numel());
+      own.view(-1).copy_(reduced(blocks, Reduction::Sum));
+    });
+  }
+
+  std::optional<Error>
+  doAllToAll(const Group &group, const at::Tensor &out, const at::Tensor &in,
+             const std::vector<int64_t> &sendSizes,
+             const std::vector<int64_t> &receiveSizes) override {
+    return guarded([&] { exchange(group, out, in, sendSizes, receiveSizes); });
+  }
+
+  std::optional<Error> doSend(const at::Tensor &tensor, int64_t to, int64_t tag,
+                              int64_t bundle) override {
+    if (tensor.numel() == 0)
+      return std::nullopt;
+    return guarded([&] {
+      Sent sent{{bytesOf(tensor)}, {}};
+      sent.work = peers()->send(sent.tensors, static_cast<int>(to),
+                                static_cast<int>(tag));
+      pending[bundle].push_back(std::move(sent));
+    });
+  }
+
+  std::optional<Error> doReceive(const at::Tensor &tensor, int64_t from,
+                                 int64_t tag) override {
+    if (tensor.numel() == 0)
+      return std::nullopt;
+    return guarded([&] {
+      std::vector<at::Tensor> tensors{bytesOf(tensor)};
+      peers()
+          ->recv(tensors, static_cast<int>(from), static_cast<int>(tag))
+          ->wait();
+    });
+  }
+
+  ProcessGroup &peers() {
+    if (aborted)
+      throw std::runtime_error("this rank gave up already");
+    return world;
+  }
+
+  void exchange(const Group &group, const at::Tensor &out, const at::Tensor &in,
+                const std::vector<int64_t> &sendSizes,
+                const std::vector<int64_t> &receiveSizes) {
+    at::Tensor outBytes = bytesOf(out), inBytes = bytesOf(in);
+    std::vector<int64_t> sends = scaled(sendSizes, out.element_size());
+    std::vector<int64_t> receives = scaled(receiveSizes, in.element_size());
+    processGroup(group)
+        ->all_to_all_single(inBytes, outBytes, receives, sends)
+        ->wait();
+  }
+
+  void gather(const Group &group, const at::Tensor &own, const at::Tensor &all,
+              const std::vector<int64_t> &receiveSizes) {
+    bool isEven = std::all_of(
+        receiveSizes.begin(), receiveSizes.end(),
+        [&](int64_t size) { return size == receiveSizes.front(); });
+    if (isEven) {
+      if (own.numel() == 0)
+        return;
+      at::Tensor ownBytes = bytesOf(own), allBytes = bytesOf(all);
+      processGroup(group)->all_gather_single(allBytes, ownBytes)->wait();
+      return;
+    }
+    // The same block to every other member.
+    std::vector<int64_t> sends(group.size(), own.numel());
+    exchange(group, own.view(-1).repeat({group.size()}), all, sends,
+             receiveSizes);
+  }
+
+  /// Row i: member i's block for this rank.
+  at::Tensor exchangedBlocks(const Group &group, const at::Tensor &flat,
+                             const std::vector<int64_t> &sendSizes,
+                             int64_t ownSize) {
+    at::Tensor blocks = flat.new_empty({group.size(), ownSize});
+    exchange(group, flat, blocks, sendSizes,
+             std::vector<int64_t>(group.size(), ownSize));
+    return blocks;
+  }
+
+  /// Of the rows, in order, in a type that is wide enough.
+  static at::Tensor reduced(const at::Tensor &rows, Reduction reduction) {
+    at::ScalarType type = addsNatively(rows.scalar_type())
+                              ? rows.scalar_type()
+                              : wideType(rows.scalar_type());
+    at::Tensor total = rows[0].to(type, /*non_blocking=*/false, /*copy=*/true);
+    for (int64_t i = 1; i < rows.size(0); ++i) {
+      at::Tensor row = rows[i].to(type);
+      if (reduction == Reduction::Sum)
+        total.add_(row);
+      else
+        total = total.maximum(row);
+    }
+    return total;
+  }
+
+  /// Reduce-scatter and all-gather in the narrow type, sums in a wide one.
+  void reduceNarrow(const Group &group, const at::Tensor &tensor,
+                    Reduction reduction) {
+    at::Tensor flat = tensor.view(-1);
+    std::vector<int64_t> sizes = evenSizes(flat.numel(), group.size());
+    at::Tensor own =
+        reduced(exchangedBlocks(group, flat, sizes, sizes[group.own]),
+                reduction)
+            .to(tensor.scalar_type());
+    gather(group, own, flat, sizes);
+  }
+
+  /// Exceptions become errors; a broken connection the cause of its breaking.
+  template <typename Action> std::optional<Error> guarded(Action action) {
+    try {
+      // Scratch of the transport is no tensor of the program.
+      MemoryScope uncounted(nullptr);
+      action();
+      return std::nullopt;
+    } catch (const std::exception &exception) {
+      return causeOf(*store, lostRank(messageOf(exception)), causePatience);
+    }
+  }
+
+  std::shared_ptr<JobStore> store;
+  GlooOptions options;
+  Device device;
+  ProcessGroup world;
+  std::map<RankList, ProcessGroup> groups;
+  std::map<int64_t, std::vector<Sent>> pending;
+  int64_t barriers = 0;
+  bool aborted = false;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Communicator>>
+connectGloo(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
+            const GlooOptions &options) {
+  auto communicator = std::make_unique<GlooCommunicator>(std::move(store), rank,
+                                                         size, options);
+  if (auto error = communicator->open())
+    return *error;
+  return std::unique_ptr<Communicator>(std::move(communicator));
+}
+
+} // namespace monarch::runtime
