@@ -56,8 +56,16 @@ ValueId GraphBuilder::random() {
   return leaf(ValueKind::Random, "random", {3}, DType::Int64);
 }
 
-ValueId GraphBuilder::seed() {
-  return leaf(ValueKind::Seed, "seed", {}, DType::Float64);
+ValueId GraphBuilder::seed(DType type) {
+  return leaf(ValueKind::Seed, "seed", {}, type);
+}
+
+ValueId GraphBuilder::inverseCount(ValueId target, DType type) {
+  LossCount count;
+  count.inverseCount = leaf(ValueKind::InverseCount, "inverse_count", {}, type);
+  count.target = target;
+  graph.counts.push_back(count);
+  return count.inverseCount;
 }
 
 ValueId GraphBuilder::op(std::string name, std::vector<ValueId> operands,
@@ -77,6 +85,7 @@ std::vector<ValueId> GraphBuilder::ops(std::string name,
   op.args = std::move(args);
   op.phase = phase;
   op.forward = forward;
+  op.module = module;
   for (std::optional<Shape> &shape : shapes) {
     if (!shape) {
       op.results.push_back(None);

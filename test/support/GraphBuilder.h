@@ -29,7 +29,9 @@ public:
   /// Seed, step and unit.
   ValueId random();
   /// What the loss' gradient starts from.
-  ValueId seed();
+  ValueId seed(DType type = DType::Float64);
+  /// 1 / (labels counted over the global batch).
+  ValueId inverseCount(ValueId target, DType type = DType::Float64);
 
   /// An op with one result.
   ValueId op(std::string name, std::vector<ValueId> operands,
@@ -50,6 +52,8 @@ public:
   OpId producer(ValueId value) const { return graph.values[value].producer; }
   Graph finish() const;
 
+  /// Module path of the ops that follow.
+  std::string module;
   /// For what has no call of its own: the loss, outputs, rows of the unit.
   Graph graph;
 
