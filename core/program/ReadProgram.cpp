@@ -9,6 +9,7 @@
 #include "core/support/Files.h"
 #include "core/support/Sha256.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 
@@ -264,8 +265,15 @@ Program manifestOfJson(JsonDocument &document, std::vector<RoleEntry> &roles) {
   });
   for (const JsonValue &table : root["tables"].elements()) {
     table.refuseFieldsBeside({"extent", "parts", "offsets"});
-    program.tables.set(table["extent"].integer(), table["parts"].integer(),
-                       table["offsets"].integers());
+    int64_t extent = table["extent"].integer();
+    int64_t parts = table["parts"].integer();
+    std::vector<int64_t> offsets = table["offsets"].integers();
+    if (parts < 1 || static_cast<int64_t>(offsets.size()) - 1 != parts ||
+        offsets.front() != 0 || offsets.back() != extent ||
+        !std::is_sorted(offsets.begin(), offsets.end()))
+      table.fail("offsets do not rise from 0 to the extent");
+    else
+      program.tables.set(extent, parts, std::move(offsets));
   }
   program.optimizer = enumeratorOf<OptimizerKind>(root["optimizer"]);
   program.globalRows = root["global_rows"].integer();

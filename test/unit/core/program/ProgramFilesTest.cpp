@@ -156,6 +156,9 @@ TEST_CASE("manifests are read strictly") {
   CHECK(errorOfManifest("\"mesh\"", "\"mush\"").id == "MP2101");
   CHECK(errorOfManifest("\"size\": 2", "\"size\": 0").id == "MP2101");
   CHECK(errorOfManifest("role-1.json", "../role-1.json").id == "MP2101");
+  CHECK(errorOfManifest("[0, 3, 5]", "[0, 6, 5]").what ==
+        "offsets do not rise from 0 to the extent");
+  CHECK(errorOfManifest("[0, 3, 5]", "[]").id == "MP2101");
   CHECK(errorOfManifest("\"tensor\"", "\"sensor\"").id == "MP2101");
   CHECK(errorOfManifest("{", "").id == "MP1903");
 }
