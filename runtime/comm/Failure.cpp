@@ -25,10 +25,9 @@ static std::optional<Error> readError(const std::string &text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     return std::nullopt;
-  return Error{json.value("id", ""),
-               static_cast<ExitCode>(json.value("code", 70)),
-               json.value("what", ""), json.value("where", ""),
-               json.value("fix", "")};
+  return Error{
+      json.value("id", ""), static_cast<ExitCode>(json.value("code", 70)),
+      json.value("what", ""), json.value("where", ""), json.value("fix", "")};
 }
 
 Error reportFailure(JobStore &store, const Error &error) {

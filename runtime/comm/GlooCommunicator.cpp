@@ -62,11 +62,11 @@ public:
     if (size() == 1)
       return std::nullopt;
     return guarded([&] {
-      device = options.interface.empty()
-                   ? c10d::ProcessGroupGloo::createDeviceForHostname(
-                         options.address)
-                   : c10d::ProcessGroupGloo::createDeviceForInterface(
-                         options.interface);
+      device =
+          options.interface.empty()
+              ? c10d::ProcessGroupGloo::createDeviceForHostname(options.address)
+              : c10d::ProcessGroupGloo::createDeviceForInterface(
+                    options.interface);
       world = makeGroup("world", rank(), size());
     });
   }
@@ -121,12 +121,13 @@ private:
   };
 
   ProcessGroup makeGroup(const std::string &name, int64_t rank, int64_t size) {
-    auto groupOptions = c10d::ProcessGroupGloo::Options::create(options.patience);
+    auto groupOptions =
+        c10d::ProcessGroupGloo::Options::create(options.patience);
     groupOptions->devices.push_back(device);
     groupOptions->threads = 1;
     return c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>(
-            "gloo/" + name, store->implementation().store),
+        c10::make_intrusive<c10d::PrefixStore>("gloo/" + name,
+                                               store->implementation().store),
         static_cast<int>(rank), static_cast<int>(size), groupOptions);
   }
 
@@ -228,9 +229,9 @@ private:
 
   void gather(const Group &group, const at::Tensor &own, const at::Tensor &all,
               const std::vector<int64_t> &receiveSizes) {
-    bool isEven = std::all_of(
-        receiveSizes.begin(), receiveSizes.end(),
-        [&](int64_t size) { return size == receiveSizes.front(); });
+    bool isEven =
+        std::all_of(receiveSizes.begin(), receiveSizes.end(),
+                    [&](int64_t size) { return size == receiveSizes.front(); });
     if (isEven) {
       if (own.numel() == 0)
         return;
@@ -309,8 +310,8 @@ private:
 Expected<std::unique_ptr<Communicator>>
 connectGloo(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
             const GlooOptions &options) {
-  auto communicator = std::make_unique<GlooCommunicator>(std::move(store), rank,
-                                                         size, options);
+  auto communicator =
+      std::make_unique<GlooCommunicator>(std::move(store), rank, size, options);
   if (auto error = communicator->open())
     return *error;
   return std::unique_ptr<Communicator>(std::move(communicator));

@@ -174,6 +174,9 @@ static std::vector<Move> exhaustive(const ReshardCase &c) {
           continue;
         Move move{axis, kindOf(layout.states[axis], state), layout,
                   withState(layout, axis, state)};
+        if (move.kind == MoveKind::AllToAll &&
+            layout.states[axis].dim == state.dim)
+          continue;
         Names longer = names;
         longer.push_back(namesOf({move})[0]);
         Label next{bytes + totalBytes(move, c),
