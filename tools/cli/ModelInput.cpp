@@ -1,0 +1,57 @@
+#include "tools/cli/ModelInput.h"
+
+#include "compiler/driver/Driver.h"
+
+#include <charconv>
+
+namespace monarch::cli {
+namespace {
+
+std::optional<std::vector<int64_t>> parseSizes(std::string_view text) {
+  std::vector<int64_t> sizes;
+  while (true) {
+    int64_t size = 0;
+    const auto [end, failure] =
+        std::from_chars(text.data(), text.data() + text.size(), size);
+    if (failure != std::errc() || size < 0)
+      return std::nullopt;
+    sizes.push_back(size);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (text.empty())
+      return sizes;
+    if (text.front() != 'x')
+      return std::nullopt;
+    text.remove_prefix(1);
+  }
+}
+
+} // namespace
+
+Expected<ImportOptions> importOptions(const ModelOptions &options) {
+  ImportOptions result;
+  result.loss = options.loss;
+  result.train = options.mode == "train";
+  for (const std::string &shape : options.shapes) {
+    const size_t equals = shape.find('=');
+    const auto sizes =
+        equals == std::string::npos
+            ? std::nullopt
+            : parseSizes(std::string_view(shape).substr(equals + 1));
+    if (!sizes)
+      return Error{"MP1801", ExitCode::Usage, "'" + shape + "' is not a shape",
+                   "--shape", "write NAME=AxB, as in input_ids=8x128"};
+    result.shapes[shape.substr(0, equals)] = *sizes;
+  }
+  return result;
+}
+
+Expected<Graph> loadModel(const ModelOptions &options,
+                          std::optional<int64_t> rows) {
+  auto import = importOptions(options);
+  if (!import)
+    return import.error();
+  import->unitRows = rows;
+  return loadGraph(options.model, *import);
+}
+
+} // namespace monarch::cli

@@ -1,0 +1,18 @@
+//===- ModelInput.h - the MODEL argument, read
+//------------------------------===//
+#pragma once
+
+#include "compiler/import/Import.h"
+#include "tools/cli/Verbs.h"
+
+namespace monarch::cli {
+
+/// --loss, --shape and --mode as the importer takes them; usage errors.
+Expected<ImportOptions> importOptions(const ModelOptions &options);
+
+/// The graph of the model file for units of `rows` rows (the file's own when
+/// absent).
+Expected<Graph> loadModel(const ModelOptions &options,
+                          std::optional<int64_t> rows);
+
+} // namespace monarch::cli
