@@ -75,16 +75,13 @@ void Resolver::lowerOp(OpId id, int stage, SegmentKind segment) {
                              k) != rule->shapeOnly.end();
   };
 
+  // Operands of which only the shape counts stay undefined: nothing is moved or
+  // kept for them.
   std::vector<Local> operands(op.operands.size());
-  for (size_t k = 0; k < op.operands.size(); ++k) {
-    const ValueId v = op.operands[k];
-    if (v == None)
-      continue;
-    // Shape-only operands come as they lie: no reshard is paid for them.
-    const Layout &layout =
-        shapeOnly(static_cast<int>(k)) ? derived.home[v] : layouts.operands[k];
-    operands[k] = fetch(v, layout, stage, segment, reuseGathered);
-  }
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    if (op.operands[k] != None && !shapeOnly(static_cast<int>(k)))
+      operands[k] = fetch(op.operands[k], layouts.operands[k], stage, segment,
+                          reuseGathered);
 
   RoleWriter &writer = stages[stage].writer;
   open(stage, segment, id);
