@@ -1,0 +1,222 @@
+//===- Import.cpp - archive, symbols, captures, graph ---------------------===//
+//
+// The symbols in dim 0 of inputs grow together with the batch, whatever their
+// names; other symbols keep the size of the export or of --shape. A dynamic
+// batch is captured at two sizes.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/Import.h"
+#include "compiler/import/Normalize.h"
+#include "compiler/import/ReadProgram.h"
+#include "compiler/import/capture/Capture.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+namespace monarch {
+
+namespace {
+
+Error badShape(std::string what, std::string fix) {
+  return {"MP1010", ExitCode::Usage, std::move(what), "--shape",
+          std::move(fix)};
+}
+
+Expected<LossSpec> parseLoss(const std::string &text) {
+  LossSpec spec;
+  size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    spec.output = text;
+    return spec;
+  }
+  const std::string kind = text.substr(0, colon);
+  size_t comma = text.find(',', colon);
+  if ((kind != "ce" && kind != "causal_lm") || comma == std::string::npos ||
+      comma == colon + 1 || comma + 1 == text.size())
+    return Error{"MP1009", ExitCode::Usage, "not a loss: '" + text + "'",
+                 "--loss",
+                 "write OUTPUT, ce:LOGITS,LABELS or causal_lm:LOGITS,LABELS"};
+  spec.kind =
+      kind == "ce" ? LossSpec::Kind::CrossEntropy : LossSpec::Kind::CausalLm;
+  spec.output = text.substr(colon + 1, comma - colon - 1);
+  spec.labels = text.substr(comma + 1);
+  return spec;
+}
+
+/// The sizes that the file leaves open.
+struct Symbols {
+  std::map<std::string, int64_t> values;
+  /// Those that grow with the rows.
+  std::set<std::string> batch;
+  /// Rows that `values` stand for; 0 when the batch is fixed and inputs have no
+  /// rows.
+  int64_t rows = 0;
+
+  /// nullopt where a symbol would be no integer.
+  std::optional<std::map<std::string, int64_t>> at(int64_t newRows) const {
+    std::map<std::string, int64_t> result = values;
+    for (const std::string &name : batch) {
+      int64_t scaled = values.at(name) * newRows;
+      if (scaled % rows != 0)
+        return std::nullopt;
+      result[name] = scaled / rows;
+    }
+    return result;
+  }
+};
+
+std::optional<Error> bindInput(const ExportedLeaf &leaf,
+                               const ExportedTensor &type,
+                               const std::vector<int64_t> *given,
+                               Symbols &symbols) {
+  const std::string &name = leaf.names.front();
+  if (given != nullptr && given->size() != type.sizes.size())
+    return badShape(fmt::format("input '{}' has {} dims, not {}", name,
+                                type.sizes.size(), given->size()),
+                    "give one size a dim");
+  for (size_t dim = 0; dim < type.sizes.size(); ++dim) {
+    const ExportedSize &size = type.sizes[dim];
+    int64_t value = given != nullptr ? (*given)[dim] : size.hint;
+    if (value < 1)
+      return badShape(
+          fmt::format("dim {} of input '{}' has no size", dim, name),
+          fmt::format("give it: --shape {}=...", name));
+    if (size.symbols.empty()) {
+      if (value != size.hint)
+        return badShape(fmt::format("dim {} of input '{}' is fixed at {}", dim,
+                                    name, size.hint),
+                        "export the model with this dim dynamic");
+    } else if (size.symbols.size() == 1) {
+      // A given shape wins over the sizes of the export.
+      if (given != nullptr || symbols.values.count(size.symbols[0]) == 0)
+        symbols.values[size.symbols[0]] = value;
+      if (dim == 0)
+        symbols.batch.insert(size.symbols[0]);
+    } else {
+      return badShape(fmt::format("dim {} of input '{}' depends on several "
+                                  "sizes",
+                                  dim, name),
+                      "export with one dynamic size a dim");
+    }
+    if (dim == 0 && symbols.rows == 0)
+      symbols.rows = value;
+  }
+  return std::nullopt;
+}
+
+Expected<Symbols> bindSymbols(const ExportedProgram &program,
+                              const ImportOptions &options) {
+  Symbols symbols;
+  std::set<std::string> known;
+  for (const ExportedLeaf &leaf : program.leaves) {
+    if (leaf.kind != ValueKind::Input)
+      continue;
+    known.insert(leaf.names.front());
+    auto given = options.shapes.find(leaf.names.front());
+    if (auto error = bindInput(
+            leaf, program.graph.tensors.at(leaf.placeholders.front()),
+            given != options.shapes.end() ? &given->second : nullptr, symbols))
+      return *error;
+  }
+  for (const auto &[name, shape] : options.shapes)
+    if (known.count(name) == 0)
+      return badShape("the model has no input '" + name + "'",
+                      fmt::format("name one of: {}", fmt::join(known, ", ")));
+  if (symbols.rows == 0)
+    symbols.rows = 1;
+  return symbols;
+}
+
+class Importer {
+public:
+  Importer(const ExportedProgram &program, Symbols symbols, LossSpec loss,
+           const ImportOptions &options)
+      : program(program), symbols(std::move(symbols)), options(options) {
+    capturing.loss = std::move(loss);
+    capturing.train = options.train;
+    capturing.promoteToFloat64 = options.promoteToFloat64;
+  }
+
+  Expected<Graph> run() {
+    const int64_t rows = options.unitRows.value_or(symbols.rows);
+    if (symbols.batch.empty()) {
+      auto graph = captureAt(symbols.rows);
+      if (!graph)
+        return graph;
+      return withUnitRows(*graph, rows);
+    }
+    if (rows < 1)
+      return Error{"MP1022", ExitCode::Usage,
+                   fmt::format("a unit of {} rows is none", rows), "",
+                   "ask for at least one row"};
+    // Exports with a dynamic batch hold for two rows or more: at one row,
+    // sizes of 1 would broadcast.
+    const int64_t first = symbols.rows > 1 ? symbols.rows : 2;
+    auto atFirst = captureAt(first);
+    if (!atFirst)
+      return atFirst;
+    int64_t second = symbols.at(first + 1) ? first + 1 : 2 * first;
+    auto atSecond = captureAt(second);
+    if (!atSecond)
+      return atSecond;
+    if (auto graph = inferBatch(*atFirst, *atSecond))
+      return withUnitRows(*graph, rows);
+    return rows == first ? atFirst : captureAt(rows);
+  }
+
+private:
+  Expected<Graph> captureAt(int64_t rows) {
+    auto values = symbols.at(rows);
+    if (!values)
+      return badShape(fmt::format("the model cannot take {} rows", rows),
+                      fmt::format("ask for a multiple of {}", symbols.rows));
+    capturing.symbols = std::move(*values);
+    for (;;) {
+      auto raw = capture(program, capturing);
+      if (!raw)
+        return raw;
+      Graph graph = normalize(std::move(*raw));
+      graph.unitRows = rows;
+      if (capturing.countMeans && !areCountsLinear(graph)) {
+        capturing.countMeans = false;
+        continue;
+      }
+      graph.separable = isSeparable(graph);
+      return graph;
+    }
+  }
+
+  const ExportedProgram &program;
+  const Symbols symbols;
+  const ImportOptions &options;
+  CaptureOptions capturing;
+};
+
+} // namespace
+
+Expected<Graph> importModel(const std::string &path,
+                            const ImportOptions &options) {
+  auto loss = parseLoss(options.loss);
+  if (!loss)
+    return loss.error();
+  auto model = openModel(path);
+  if (!model)
+    return model.error();
+  auto program = readProgram(*model);
+  if (!program)
+    return program.error();
+  auto symbols = bindSymbols(*program, options);
+  if (!symbols)
+    return symbols.error();
+  auto graph =
+      Importer(*program, std::move(*symbols), std::move(*loss), options).run();
+  if (!graph)
+    return graph;
+  if (auto error = verify(*graph))
+    return *error;
+  return graph;
+}
+
+} // namespace monarch

@@ -1,0 +1,37 @@
+//===- Import.h - a model file in, its joint graph out --------------------===//
+//
+// The front door of the compiler: .pt2 archives of torch.export, read without
+// Python and without opening a pickle. The graph is that of one unit of rows,
+// forward and backward, with names of weights in place of weights.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "core/graph/Graph.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monarch {
+
+struct ImportOptions {
+  /// "": output 0. OUTPUT: an output by name or index. "ce:LOGITS,LABELS" and
+  /// "causal_lm:LOGITS,LABELS": a mean cross-entropy over an output; LABELS is
+  /// an input, or becomes one (int64, the logits' shape without classes).
+  std::string loss;
+  /// Shapes of inputs whose sizes the file leaves open.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  /// Rows of the unit, for a dynamic batch; those of the export when absent.
+  std::optional<int64_t> unitRows;
+  /// False: forward alone.
+  bool train = true;
+  /// For tests: every floating type becomes float64, the model's own casts too.
+  bool promoteToFloat64 = false;
+};
+
+Expected<Graph> importModel(const std::string &path,
+                            const ImportOptions &options);
+
+} // namespace monarch

@@ -1,0 +1,25 @@
+//===- Normalize.h - from a raw capture to the joint graph ----------------===//
+//
+// Plain functions on graphs. After `normalize` a graph has no detach, alias,
+// copy or full slice, no sizes as numbers and no dead op; its ids are dense.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "core/graph/Graph.h"
+
+namespace monarch {
+
+Graph normalize(Graph raw);
+
+/// Whether each mean of the loss (LossCount) goes into it linearly.
+bool areCountsLinear(const Graph &graph);
+/// Whether the loss is a sum over rows, or sums divided by their counts.
+bool isSeparable(const Graph &graph);
+
+/// The graph of `a`, its shapes and counts as functions of the unit's rows,
+/// from two captures of one program at different rows; nullopt when they are
+/// not multiples of the rows or more than shapes differs.
+std::optional<Graph> inferBatch(const Graph &a, const Graph &b);
+
+} // namespace monarch

@@ -1,0 +1,24 @@
+//===- ReadProgram.h - a .pt2 archive as an exported program --------------===//
+//
+// Names what else a file is when it is no .pt2: a state dict, a pickled module,
+// TorchScript, text.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/capture/ExportedProgram.h"
+#include "core/support/Zip.h"
+
+namespace monarch {
+
+/// The archive, known to hold one exported program (models/NAME.json).
+struct ModelArchive {
+  ZipArchive archive;
+  /// "model" as torch.export.save names it.
+  std::string model;
+};
+
+Expected<ModelArchive> openModel(const std::string &path);
+Expected<ExportedProgram> readProgram(const ModelArchive &model);
+
+} // namespace monarch

@@ -1,0 +1,260 @@
+//===- Capture.cpp - forward, loss, backward ------------------------------===//
+//
+// Leaves become recorded tensors, the interpreter runs the forward, the loss is
+// chosen or built, and autograd::grad gives the backward from a seed that is a
+// leaf too. Everything is functionalised: the final values of buffers are
+// results.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/capture/Capture.h"
+#include "compiler/import/capture/Cotangents.h"
+#include "compiler/import/capture/Interpreter.h"
+#include "compiler/import/capture/Overrides.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+namespace monarch {
+
+namespace {
+
+using at::Tensor;
+
+Error badLoss(std::string what, std::string fix) {
+  return {"MP1009", ExitCode::BadInput, std::move(what), "--loss",
+          std::move(fix)};
+}
+
+/// Factories without a dtype follow the default one.
+class DefaultType {
+public:
+  explicit DefaultType(bool promote) : previous(at::get_default_dtype()) {
+    if (promote)
+      at::set_default_dtype(caffe2::TypeMeta::Make<double>());
+  }
+  ~DefaultType() { at::set_default_dtype(previous); }
+
+private:
+  const caffe2::TypeMeta previous;
+};
+
+class Session {
+public:
+  Session(const ExportedProgram &program, const CaptureOptions &options)
+      : program(program), options(options),
+        interpreter(recorder, options.promoteToFloat64), pairs(recorder) {}
+
+  Graph run() {
+    DefaultType type(options.promoteToFloat64);
+    RecordingScope recording(recorder);
+    Overrides overrides(recorder, options.countMeans);
+    at::AutoGradMode gradients(options.train);
+    makeLeaves();
+    pairs.startForward();
+    interpreter.run(program.graph, values);
+    recorder.module.clear();
+    recorder.source = "--loss";
+    collectOutputs();
+    if (options.train) {
+      Tensor loss = findLoss();
+      recorder.graph.loss = recorder.idOf(loss);
+      runBackward(loss);
+    }
+    for (auto &[index, tensor] : buffers) {
+      Buffer &buffer = recorder.graph.buffers[index];
+      ValueId last = recorder.idOf(tensor);
+      buffer.updated = last == buffer.value ? None : last;
+    }
+    return std::move(recorder.graph);
+  }
+
+private:
+  std::vector<int64_t> shapeOf(const std::string &placeholder) const {
+    std::vector<int64_t> shape;
+    for (const ExportedSize &size :
+         program.graph.tensors.at(placeholder).sizes) {
+      int64_t value = size.hint;
+      if (!size.symbols.empty())
+        value = options.symbols.at(size.symbols.front());
+      shape.push_back(value);
+    }
+    return shape;
+  }
+
+  void makeLeaves() {
+    Graph &graph = recorder.graph;
+    for (const ExportedLeaf &leaf : program.leaves) {
+      const ExportedTensor &type =
+          program.graph.tensors.at(leaf.placeholders.front());
+      DType dtype = interpreter.promoted(type.type);
+      Tensor tensor = recorder.leaf(leaf.kind, leaf.names.front(), dtype,
+                                    shapeOf(leaf.placeholders.front()));
+      ValueId id = recorder.idOf(tensor);
+      switch (leaf.kind) {
+      case ValueKind::Parameter: {
+        bool trainable = leaf.trainable && isFloating(dtype);
+        graph.parameters.push_back(
+            {id, leaf.names, trainable, leaf.storage, {}});
+        if (trainable && options.train) {
+          tensor.set_requires_grad(true);
+          trained.push_back({graph.parameters.size() - 1, tensor});
+          pairs.addLeaf(tensor);
+        }
+        break;
+      }
+      case ValueKind::Buffer:
+        graph.buffers.push_back(
+            {id, leaf.names, leaf.storage, None, leaf.persistent});
+        buffers.push_back({graph.buffers.size() - 1, tensor});
+        break;
+      case ValueKind::Constant:
+        graph.constants.push_back(id);
+        graph.constantStorage.push_back(leaf.storage);
+        break;
+      default:
+        graph.inputs.push_back({id, leaf.names.front()});
+        inputs[leaf.names.front()] = tensor;
+        break;
+      }
+      for (const std::string &placeholder : leaf.placeholders)
+        values[placeholder] = tensor;
+    }
+  }
+
+  void collectOutputs() {
+    for (const ExportedArgument &output : program.graph.outputs) {
+      const auto *name = std::get_if<TensorName>(&output);
+      auto found = name != nullptr ? values.find(name->name) : values.end();
+      bool isTensor = found != values.end() && found->second.isTensor() &&
+                      found->second.toTensor().defined();
+      outputs.push_back(isTensor ? found->second.toTensor() : Tensor());
+      if (isTensor)
+        recorder.graph.outputs.push_back(recorder.idOf(outputs.back()));
+    }
+  }
+
+  /// By index, by the signature's name, by the graph's; the only output may
+  /// also be called "logits".
+  Tensor output(const std::string &wanted) const {
+    std::string known;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto *name = std::get_if<TensorName>(&program.graph.outputs[i]);
+      const std::string &key = program.outputNames[i];
+      if (outputs[i].defined() &&
+          (wanted == std::to_string(i) || (!key.empty() && wanted == key) ||
+           (name != nullptr && wanted == name->name) ||
+           (wanted == "logits" && outputs.size() == 1)))
+        return outputs[i];
+      known += (known.empty() ? "" : ", ") + std::to_string(i) +
+               (key.empty() ? "" : " (" + key + ")");
+    }
+    throw CaptureFailure(badLoss("the model has no output '" + wanted + "'",
+                                 "name one of its outputs: " + known));
+  }
+
+  Tensor findLoss() {
+    const LossSpec &spec = options.loss;
+    if (spec.kind == LossSpec::Kind::Output) {
+      if (outputs.empty())
+        throw CaptureFailure(badLoss("the model has no outputs",
+                                     "export a model that returns its loss"));
+      Tensor loss = spec.output.empty() ? outputs[0] : output(spec.output);
+      if (!loss.defined() || loss.dim() != 0 || !loss.is_floating_point())
+        throw CaptureFailure(badLoss(
+            fmt::format("output {} is no scalar, so it is no loss",
+                        spec.output.empty() ? "0" : spec.output),
+            "name the loss: --loss OUTPUT, --loss ce:LOGITS,LABELS or --loss "
+            "causal_lm:LOGITS,LABELS"));
+      if (!loss.requires_grad())
+        throw CaptureFailure(
+            badLoss("the loss depends on no parameter", "name another output"));
+      return loss;
+    }
+    return crossEntropy(output(spec.output));
+  }
+
+  Tensor crossEntropy(const Tensor &logits) {
+    const LossSpec &spec = options.loss;
+    bool isShifted = spec.kind == LossSpec::Kind::CausalLm;
+    if (logits.dim() < (isShifted ? 3 : 2) || !logits.requires_grad())
+      throw CaptureFailure(
+          badLoss(fmt::format("output '{}' has {} dims: these are no logits",
+                              spec.output, logits.dim()),
+                  "name the output that holds the logits"));
+    std::vector<int64_t> shape = logits.sizes().vec();
+    const int64_t classes = shape.back();
+    shape.pop_back();
+    Tensor labels;
+    if (auto found = inputs.find(spec.labels); found != inputs.end()) {
+      labels = found->second;
+      if (labels.sizes() != at::IntArrayRef(shape) ||
+          labels.scalar_type() != at::kLong)
+        throw CaptureFailure(
+            badLoss("input '" + spec.labels + "' does not fit the logits",
+                    "labels are int64, one for each row of logits"));
+    } else {
+      labels =
+          recorder.leaf(ValueKind::Input, spec.labels, DType::Int64, shape);
+      recorder.graph.inputs.push_back({recorder.idOf(labels), spec.labels});
+    }
+    if (isShifted) {
+      // Row i predicts token i + 1; the last predicts nothing.
+      const int64_t dim = labels.dim() - 1, size = labels.size(dim);
+      labels =
+          at::constant_pad_nd(labels, {0, 1}, -100).slice(dim, 1, size + 1);
+    }
+    return at::cross_entropy_loss(logits.reshape({-1, classes}),
+                                  labels.reshape({-1}));
+  }
+
+  void runBackward(const Tensor &loss) {
+    recorder.source.clear();
+    Tensor seed = recorder.leaf(ValueKind::Seed, "seed",
+                                *toDType(loss.scalar_type()), {});
+    pairs.startBackward(loss);
+    recorder.phase = Phase::Backward;
+    std::vector<Tensor> parameters;
+    for (auto &[index, tensor] : trained)
+      parameters.push_back(tensor);
+    torch::autograd::grad({loss}, parameters, {seed}, /*retain_graph=*/true,
+                          /*create_graph=*/false, /*allow_unused=*/true);
+    if (auto error = pairs.finish())
+      throw CaptureFailure(*error);
+    for (size_t i = 0; i < trained.size(); ++i)
+      recorder.graph.parameters[trained[i].first].gradients = pairs.uses(i);
+  }
+
+  const ExportedProgram &program;
+  const CaptureOptions &options;
+  Recorder recorder;
+  Interpreter interpreter;
+  Cotangents pairs;
+  Interpreter::Values values;
+  std::vector<Tensor> outputs;
+  std::map<std::string, Tensor> inputs;
+  /// Index in the graph's table, tensor.
+  std::vector<std::pair<size_t, Tensor>> trained;
+  std::vector<std::pair<size_t, Tensor>> buffers;
+};
+
+} // namespace
+
+Expected<Graph> capture(const ExportedProgram &program,
+                        const CaptureOptions &options) {
+  try {
+    return Session(program, options).run();
+  } catch (const CaptureFailure &failure) {
+    return failure.error;
+  } catch (const c10::Error &error) {
+    return Error{"MP1011", ExitCode::Internal,
+                 "capture failed: " + firstLine(error), "",
+                 "report this model"};
+  } catch (const std::exception &exception) {
+    return Error{"MP1011", ExitCode::Internal,
+                 std::string("capture failed: ") + exception.what(), "",
+                 "report this model"};
+  }
+}
+
+} // namespace monarch

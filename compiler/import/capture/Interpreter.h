@@ -1,0 +1,46 @@
+//===- Interpreter.h - runs an exported program ---------------------------===//
+//
+// Nodes in order, each through LibTorch's dispatcher, over named values. Sizes
+// are plain integers: the caller has given each symbol a value. Graphs that
+// switch gradients or autocast for a while are run in place.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/capture/Capture.h"
+#include "compiler/import/capture/Recorder.h"
+
+#include <unordered_map>
+
+namespace monarch {
+
+class Interpreter {
+public:
+  using Values = std::unordered_map<std::string, c10::IValue>;
+
+  Interpreter(Recorder &recorder, bool promoteToFloat64)
+      : recorder(recorder), promote(promoteToFloat64) {}
+
+  /// Throws CaptureFailure, and what LibTorch throws.
+  void run(const ExportedGraph &graph, Values &values);
+  DType promoted(DType type) const;
+
+private:
+  void runNode(const ExportedGraph &graph, const ExportedNode &node,
+               Values &values);
+  void runOp(const ExportedGraph &graph, const ExportedNode &node,
+             Values &values);
+  void runHigherOrder(const ExportedNode &node, Values &values);
+  c10::IValue runSymbolic(const ExportedNode &node, const Values &values) const;
+  c10::IValue convert(const ExportedArgument &argument, const Values &values,
+                      const c10::TypePtr &type) const;
+  void bind(const ExportedNode &node, const std::vector<c10::IValue> &results,
+            Values &values) const;
+  void checkShape(const ExportedGraph &graph, const std::string &name,
+                  const at::Tensor &tensor) const;
+
+  Recorder &recorder;
+  const bool promote;
+};
+
+} // namespace monarch

@@ -1,0 +1,274 @@
+//===- Overrides.cpp - attention, dropout and means -----------------------===//
+//
+// Kernels registered at AutogradCPU, where composite ops are taken apart: below
+// it a mean has lost what it counts. What a kernel calls is observed and
+// differentiated as the model's own ops are.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/import/capture/Overrides.h"
+#include "runtime/ops/Kernels.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/nll_loss_nd_native.h>
+#include <c10/core/SymIntArrayRef.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include <cmath>
+#include <limits>
+
+namespace monarch {
+
+struct Overrides::State {
+  Recorder &recorder;
+  at::Tensor random;
+  int64_t streams = 0;
+  std::vector<c10::RegistrationHandleRAII> kernels;
+  std::unique_ptr<torch::Library> gradients;
+};
+
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// The overrides at work: kernels are plain functions.
+struct {
+  Recorder *recorder = nullptr;
+  Tensor *random = nullptr;
+  int64_t *streams = nullptr;
+} active;
+
+template <typename Signature> auto op(const char *name) {
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow(name, "")
+      .template typed<Signature>();
+}
+using AttentionSignature = decltype(attentionCpu);
+using AttentionBackwardSignature = decltype(attentionBackwardCpu);
+using DropoutSignature = decltype(dropoutCpu);
+using DropoutBackwardSignature = decltype(dropoutBackwardCpu);
+
+//===- Gradients of the project's ops -------------------------------------===//
+
+struct Attention : torch::autograd::Function<Attention> {
+  static variable_list forward(AutogradContext *context, const Tensor &q,
+                               const Tensor &k, const Tensor &v,
+                               const OptionalTensor &mask, bool isCausal,
+                               double scale) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    auto [out, logsumexp] = op<AttentionSignature>("monarch::attention")
+                                .call(q, k, v, mask, isCausal, scale);
+    context->save_for_backward(
+        {q, k, v, mask ? *mask : Tensor(), out, logsumexp});
+    context->mark_non_differentiable({logsumexp});
+    context->set_materialize_grads(false);
+    context->saved_data["isCausal"] = isCausal;
+    context->saved_data["scale"] = scale;
+    return {out, logsumexp};
+  }
+  static variable_list backward(AutogradContext *context,
+                                variable_list gradients) {
+    variable_list result(6);
+    if (!gradients[0].defined())
+      return result;
+    variable_list saved = context->get_saved_variables();
+    OptionalTensor mask;
+    if (saved[3].defined())
+      mask = saved[3];
+    // An absent mask has no edge, so edge 3 exists only with one.
+    std::array<bool, 4> need = {
+        context->needs_input_grad(0), context->needs_input_grad(1),
+        context->needs_input_grad(2), mask && context->needs_input_grad(3)};
+    std::tie(result[0], result[1], result[2], result[3]) =
+        op<AttentionBackwardSignature>("monarch::attention_backward")
+            .call(gradients[0], saved[0], saved[1], saved[2], mask, saved[4],
+                  saved[5], context->saved_data["isCausal"].toBool(),
+                  context->saved_data["scale"].toDouble(), need);
+    return result;
+  }
+};
+
+struct Dropout : torch::autograd::Function<Dropout> {
+  static variable_list forward(AutogradContext *context, const Tensor &x,
+                               const Tensor &rng, int64_t stream, double p,
+                               at::TensorList rows, at::IntArrayRef sizes) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    auto [y, mask] = op<DropoutSignature>("monarch::dropout")
+                         .call(x, rng, stream, p, rows, sizes);
+    context->save_for_backward({mask});
+    context->mark_non_differentiable({mask});
+    context->set_materialize_grads(false);
+    context->saved_data["p"] = p;
+    return {y, mask};
+  }
+  static variable_list backward(AutogradContext *context,
+                                variable_list gradients) {
+    variable_list result(6);
+    if (gradients[0].defined())
+      result[0] = op<DropoutBackwardSignature>("monarch::dropout_backward")
+                      .call(gradients[0], context->get_saved_variables()[0],
+                            context->saved_data["p"].toDouble());
+    return result;
+  }
+};
+
+Tensor2 attentionWithGradient(const Tensor &q, const Tensor &k, const Tensor &v,
+                              const OptionalTensor &mask, bool isCausal,
+                              double scale) {
+  variable_list result = Attention::apply(q, k, v, mask, isCausal, scale);
+  return {result[0], result[1]};
+}
+
+Tensor2 dropoutWithGradient(const Tensor &x, const Tensor &rng, int64_t stream,
+                            double p, at::TensorList rows,
+                            at::IntArrayRef sizes) {
+  variable_list result = Dropout::apply(x, rng, stream, p, rows, sizes);
+  return {result[0], result[1]};
+}
+
+//===- Overrides ----------------------------------------------------------===//
+
+Tensor dropoutOf(const Tensor &x, double p, bool train) {
+  if (!train || p == 0)
+    return x;
+  return std::get<0>(
+      op<DropoutSignature>("monarch::dropout")
+          .call(x, *active.random, (*active.streams)++, p, {}, {}));
+}
+
+Tensor &dropoutInPlace(Tensor &x, double p, bool train) {
+  return !train || p == 0 ? x : x.copy_(dropoutOf(x, p, train));
+}
+
+/// Heads of k and v repeated to those of q.
+Tensor repeatHeads(const Tensor &x, int64_t heads) {
+  int64_t groups = x.size(1);
+  if (groups == heads)
+    return x;
+  return x.unsqueeze(2)
+      .expand({x.size(0), groups, heads / groups, x.size(2), x.size(3)})
+      .reshape({x.size(0), heads, x.size(2), x.size(3)});
+}
+
+/// With dropout the probabilities are values, so that their mask can be split.
+Tensor spelledAttention(const Tensor &q, const Tensor &k, const Tensor &v,
+                        const OptionalTensor &mask, bool isCausal, double scale,
+                        double p) {
+  Tensor scores = at::matmul(q, k.transpose(-2, -1)).mul(scale);
+  const double hidden = -std::numeric_limits<double>::infinity();
+  if (isCausal) {
+    auto rows = at::arange(q.size(2), q.options().dtype(at::kLong));
+    auto columns = at::arange(k.size(2), q.options().dtype(at::kLong));
+    scores = scores.masked_fill(at::gt(columns.unsqueeze(0), rows.unsqueeze(1)),
+                                hidden);
+  }
+  if (mask && mask->scalar_type() == at::kBool)
+    scores = scores.masked_fill(mask->logical_not(), hidden);
+  else if (mask)
+    scores = scores.add(*mask);
+  return at::matmul(dropoutOf(at::softmax(scores, -1), p, true), v);
+}
+
+Tensor attentionOf(const Tensor &query, const Tensor &key, const Tensor &value,
+                   const OptionalTensor &attentionMask, double p, bool isCausal,
+                   std::optional<double> scale, bool) {
+  Tensor q = query, k = key, v = value;
+  OptionalTensor mask;
+  if (attentionMask && attentionMask->defined())
+    mask = attentionMask;
+  const bool isBatched = q.dim() != 3;
+  if (!isBatched) {
+    q = q.unsqueeze(0), k = k.unsqueeze(0), v = v.unsqueeze(0);
+    if (mask && mask->dim() == 3)
+      mask = mask->unsqueeze(0);
+  }
+  TORCH_CHECK(q.dim() == 4, "attention over ", query.dim(), " dims");
+  k = repeatHeads(k, q.size(1));
+  v = repeatHeads(v, q.size(1));
+  const double factor =
+      scale ? *scale : 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  Tensor out = p > 0 ? spelledAttention(q, k, v, mask, isCausal, factor, p)
+                     : std::get<0>(op<AttentionSignature>("monarch::attention")
+                                       .call(q, k, v, mask, isCausal, factor));
+  return isBatched ? out : out.squeeze(0);
+}
+
+Tensor meanOf(const Tensor &sum, const LossCount &count) {
+  Recorder &recorder = *active.recorder;
+  Graph &graph = recorder.graph;
+  Tensor inverse =
+      recorder.leaf(ValueKind::InverseCount,
+                    "inverse_count." + std::to_string(graph.counts.size()),
+                    *toDType(sum.scalar_type()), {});
+  graph.counts.push_back(count);
+  graph.counts.back().inverseCount = recorder.idOf(inverse);
+  return sum.mul(inverse);
+}
+
+LossCount everyElement(const Tensor &x) {
+  LossCount count;
+  count.perUnit = x.numel();
+  return count;
+}
+
+Tensor nllLoss(const Tensor &x, const Tensor &target,
+               const OptionalTensor &weight, int64_t reduction,
+               c10::SymInt ignoreIndex) {
+  // With class weights the count is not one of elements.
+  if (reduction != at::Reduction::Mean || (weight && weight->defined()))
+    return at::native::nll_loss_nd_symint(x, target, weight, reduction,
+                                          ignoreIndex);
+  LossCount count;
+  count.target = active.recorder->idOf(target);
+  count.ignoreIndex = ignoreIndex.guard_int(__FILE__, __LINE__);
+  return meanOf(at::native::nll_loss_nd_symint(x, target, {},
+                                               at::Reduction::Sum, ignoreIndex),
+                count);
+}
+
+Tensor mseLoss(const Tensor &x, const Tensor &target, int64_t reduction) {
+  Tensor squares = at::pow(at::sub(x, target), 2);
+  if (reduction == at::Reduction::None)
+    return squares;
+  if (reduction == at::Reduction::Sum)
+    return squares.sum();
+  return meanOf(squares.sum(), everyElement(squares));
+}
+
+Tensor fullMean(const Tensor &x, std::optional<at::ScalarType> type) {
+  return meanOf(at::sum(x, type), everyElement(x));
+}
+
+} // namespace
+
+Overrides::Overrides(Recorder &recorder, bool countMeans)
+    : state(new State{recorder, {}, 0, {}, nullptr}) {
+  state->random = recorder.leaf(ValueKind::Random, "random", DType::Int64, {3});
+  active = {&recorder, &state->random, &state->streams};
+  state->gradients = std::make_unique<torch::Library>(
+      torch::Library::IMPL, "monarch", c10::DispatchKey::Autograd, __FILE__,
+      __LINE__);
+  state->gradients->impl("attention", attentionWithGradient);
+  state->gradients->impl("dropout", dropoutWithGradient);
+  auto add = [&](const char *name, auto *kernel) {
+    state->kernels.push_back(c10::Dispatcher::singleton().registerImpl(
+        {name, ""}, c10::DispatchKey::AutogradCPU,
+        c10::KernelFunction::makeFromUnboxedRuntimeFunction(kernel),
+        std::nullopt, nullptr, "capture"));
+  };
+  add("aten::scaled_dot_product_attention", &attentionOf);
+  add("aten::dropout", &dropoutOf);
+  add("aten::dropout_", &dropoutInPlace);
+  if (countMeans) {
+    add("aten::nll_loss_nd", &nllLoss);
+    add("aten::mse_loss", &mseLoss);
+    add("aten::mean", &fullMean);
+  }
+}
+
+Overrides::~Overrides() { active = {}; }
+
+} // namespace monarch
