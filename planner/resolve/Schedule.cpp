@@ -27,13 +27,18 @@ void Resolver::writeSchedules() {
         trains && decisions.schedule == ScheduleKind::OneFOneB
             ? std::min<int64_t>(decisions.stages - 1 - role.stage, units)
             : units;
+    // A stage without ops in a phase has no such segment to run.
+    const auto run = [&](SegmentKind kind, int64_t unit) {
+      if (has(kind))
+        schedule.push_back({kind, unit});
+    };
     int64_t forward = 0, backward = 0;
     for (; forward < ahead; ++forward)
-      schedule.push_back({SegmentKind::Forward, forward});
+      run(SegmentKind::Forward, forward);
     for (; trains && backward < units; ++backward) {
       if (forward < units)
-        schedule.push_back({SegmentKind::Forward, forward++});
-      schedule.push_back({SegmentKind::Backward, backward});
+        run(SegmentKind::Forward, forward++);
+      run(SegmentKind::Backward, backward);
     }
     if (has(SegmentKind::Step))
       schedule.push_back({SegmentKind::Step, -1});
