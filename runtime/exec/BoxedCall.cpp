@@ -8,6 +8,7 @@
 
 #include "runtime/support/Tensors.h"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <fmt/format.h>
@@ -39,7 +40,17 @@ c10::TypePtr withoutOptional(const c10::TypePtr &type) {
   return type;
 }
 
+/// Where a tensor is wanted, a number stands for a scalar that gives way to the
+/// types of the real operands.
+c10::IValue wrappedNumber(const c10::Scalar &value) {
+  at::Tensor tensor = c10::scalar_to_tensor(value);
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
 c10::IValue numberFor(const c10::TypePtr &type, int64_t value) {
+  if (isKind(type, c10::TypeKind::TensorType))
+    return wrappedNumber(value);
   if (isKind(type, c10::TypeKind::FloatType))
     return static_cast<double>(value);
   if (isKind(type, c10::TypeKind::BoolType))
@@ -58,7 +69,11 @@ struct Converter {
   c10::IValue operator()(const Expr &value) const {
     return numberFor(type, view.evaluate(value));
   }
-  c10::IValue operator()(double value) const { return value; }
+  c10::IValue operator()(double value) const {
+    if (isKind(type, c10::TypeKind::TensorType))
+      return wrappedNumber(value);
+    return value;
+  }
   c10::IValue operator()(DType value) const {
     return static_cast<int64_t>(scalarTypeOf(value));
   }
