@@ -1,5 +1,5 @@
-// monarch-plan: the command line. Verbs and flags as in DESIGN §8; CLI11 lives here
-// alone, since its headers are dear.
+// monarch-plan: the command line. Verbs and flags as in DESIGN §8; CLI11 lives
+// here alone, since its headers are dear.
 #include "tools/cli/Verbs.h"
 
 #include <CLI/CLI.hpp>
@@ -40,8 +40,9 @@ int main(int argc, char **argv) {
   CLI::App *inspectVerb =
       app.add_subcommand("inspect", "Show what a model file holds");
   addModel(*inspectVerb, inspectOptions.model);
-  inspectVerb->add_option("--emit", inspectOptions.emit,
-                          "graph: the planner's graph, as JSON")
+  inspectVerb
+      ->add_option("--emit", inspectOptions.emit,
+                   "graph: the planner's graph, as JSON")
       ->required()
       ->check(CLI::IsMember({"graph"}));
   inspectVerb->add_option("--micro-batch", inspectOptions.microBatch,
@@ -51,15 +52,17 @@ int main(int argc, char **argv) {
   CLI::App *planVerb =
       app.add_subcommand("plan", "Choose the split for a cluster");
   addModel(*planVerb, planOptions.model);
-  planVerb->add_option("--cluster", planOptions.cluster,
-                       "a file, cpu:N, or [NODESx]PER_NODExDEVICE")
+  planVerb
+      ->add_option("--cluster", planOptions.cluster,
+                   "a file, cpu:N, or [NODESx]PER_NODExDEVICE")
       ->required();
-  planVerb->add_option("--global-batch", planOptions.globalBatch,
-                       "rows of the batch of one step")
+  planVerb
+      ->add_option("--global-batch", planOptions.globalBatch,
+                   "rows of the batch of one step")
       ->required()
       ->check(CLI::PositiveNumber);
-  planVerb->add_option("--micro-batch", planOptions.microBatch,
-                       "rows of one unit")
+  planVerb
+      ->add_option("--micro-batch", planOptions.microBatch, "rows of one unit")
       ->check(CLI::PositiveNumber);
   planVerb->add_option("--fix", planOptions.fix, "pins: dp=2,tp=2,pp=1");
   planVerb->add_option("--optimizer", planOptions.optimizer, "adamw or sgd")
@@ -75,17 +78,18 @@ int main(int argc, char **argv) {
   compileVerb->add_option("PLAN", compileOptions.plan, "a plan file")
       ->required();
   addModel(*compileVerb, compileOptions.model);
-  compileVerb->add_option("-o,--output", compileOptions.output,
-                          "the directory of the program")
+  compileVerb
+      ->add_option("-o,--output", compileOptions.output,
+                   "the directory of the program")
       ->required();
   compileVerb->add_option("--dump-phases", compileOptions.dumpPhases,
                           "write the IR after each phase into this directory");
 
   RunOptions runOptions;
-  CLI::App *runVerb =
-      app.add_subcommand("run", "Run a program on local ranks");
-  runVerb->add_option("PROGRAM", runOptions.program,
-                      "a program directory, or a plan file with its MODEL")
+  CLI::App *runVerb = app.add_subcommand("run", "Run a program on local ranks");
+  runVerb
+      ->add_option("PROGRAM", runOptions.program,
+                   "a program directory, or a plan file with its MODEL")
       ->required();
   addModel(*runVerb, runOptions.model, false);
   addRunFlags(*runVerb, runOptions);
