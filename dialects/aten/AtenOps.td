@@ -34,7 +34,8 @@ def Aten_Result : AnyTypeOf<[AnyRankedTensor, NoneType],
 
 //===- The graph ----------------------------------------------------------===//
 
-def Aten_GraphOp : Aten_Op<"graph", [IsolatedFromAbove, SingleBlock]> {
+def Aten_GraphOp : Aten_Op<"graph", [
+    IsolatedFromAbove, SingleBlockImplicitTerminator<"ReturnOp">]> {
   let summary = "The joint graph of one unit";
   let description = [{
     `rows` is the row count of the unit that the shapes describe. `dynamic`: the
@@ -62,6 +63,8 @@ def Aten_ReturnOp : Aten_Op<"return", [Terminator, AttrSizedOperandSegments,
   let summary = "The loss and the outputs of the model";
   let arguments = (ins Optional<Aten_Tensor>:$loss,
                        Variadic<Aten_Tensor>:$outputs);
+  let builders = [OpBuilder<(ins),
+      [{ build($_builder, $_state, ::mlir::Value(), ::mlir::ValueRange()); }]>];
   let assemblyFormat = [{
     (`loss` $loss^ `:` type($loss))?
     (`outputs` $outputs^ `:` type($outputs))? attr-dict
