@@ -64,12 +64,8 @@ Local writeScores(Lowering &lowering, Body &body, const Scores &at,
   return scores;
 }
 
-/// exp(scores - logsumexp); zeros in rows that see nothing.
 Local probabilities(Body &body, Local scores, Local logSumExp) {
-  constexpr double NegativeInfinity = -std::numeric_limits<double>::infinity();
-  Local row = body.unsqueeze(logSumExp, 3);
-  Local blind = body.compare("aten::eq.Scalar", row, NegativeInfinity);
-  return body.maskedFill(body.exp(body.sub(scores, row)), blind, 0);
+  return body.exp(body.sub(scores, body.unsqueeze(logSumExp, 3)));
 }
 
 void lowerForward(Lowering &lowering, const Scores &at, int v) {
@@ -83,10 +79,13 @@ void lowerForward(Lowering &lowering, const Scores &at, int v) {
   if (std::vector<int> axes = lowering.axesOf({"s"}); !axes.empty()) {
     Local largest = body.allReduceMax(body.copy(logSumExp), axes);
     Local blind = body.compare("aten::eq.Scalar", largest, NegativeInfinity);
-    Local sum =
-        body.maskedFill(body.exp(body.sub(logSumExp, largest)), blind, 0);
+    largest = body.maskedFill(largest, blind, 0);
+    Local sum = body.exp(body.sub(logSumExp, largest));
     logSumExp = body.add(largest, body.log(body.allReduceSum(sum, axes)));
   }
+  // 0 where a row sees nothing: its probabilities are then zeros.
+  Local blind = body.compare("aten::eq.Scalar", logSumExp, NegativeInfinity);
+  logSumExp = body.maskedFill(logSumExp, blind, 0);
   Local out = body.matmul(probabilities(body, scores, logSumExp),
                           body.cast(lowering.operands[v], type));
   lowering.results = {body.cast(out, lowering.resultType(0)), logSumExp};

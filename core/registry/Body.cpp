@@ -14,6 +14,17 @@ DType accumulationType(DType type) {
   return type == DType::Float64 || !isFloating(type) ? type : DType::Float32;
 }
 
+namespace {
+
+/// A number of this type: integers stay integers.
+CallArg scalar(DType type, double number) {
+  if (isFloating(type))
+    return number;
+  return Expr::constant(static_cast<int64_t>(number));
+}
+
+} // namespace
+
 std::vector<Expr> Body::broadcastShape(Local a, Local b) const {
   std::vector<Expr> first = shape(a), second = shape(b);
   if (first.size() < second.size())
@@ -37,14 +48,16 @@ Local Body::binary(const std::string &name, Local a, Local b, bool hasAlpha) {
 }
 
 Local Body::mul(Local x, double number) {
-  return writer.call("aten::mul.Scalar", {x}, {OperandArg{0}, number}, type(x),
+  return writer.call("aten::mul.Scalar", {x},
+                     {OperandArg{0}, scalar(type(x), number)}, type(x),
                      shape(x));
 }
 
 Local Body::add(Local x, double number) {
-  return writer.call("aten::add.Scalar", {x},
-                     {OperandArg{0}, number, Expr::constant(1)}, type(x),
-                     shape(x));
+  return writer.call(
+      "aten::add.Scalar", {x},
+      {OperandArg{0}, scalar(type(x), number), Expr::constant(1)}, type(x),
+      shape(x));
 }
 
 Local Body::divide(Local x, int64_t count) {
@@ -59,10 +72,8 @@ Local Body::logicalNot(Local x) {
 }
 
 Local Body::compare(const std::string &name, Local x, double number) {
-  CallArg scalar = number;
-  if (!isFloating(type(x)))
-    scalar = Expr::constant(static_cast<int64_t>(number));
-  return writer.call(name, {x}, {OperandArg{0}, scalar}, DType::Bool, shape(x));
+  return writer.call(name, {x}, {OperandArg{0}, scalar(type(x), number)},
+                     DType::Bool, shape(x));
 }
 
 Local Body::greater(Local a, Local b) {
@@ -71,12 +82,9 @@ Local Body::greater(Local a, Local b) {
 }
 
 Local Body::maskedFill(Local x, Local mask, double number) {
-  CallArg scalar = number;
-  if (!isFloating(type(x)))
-    scalar = Expr::constant(static_cast<int64_t>(number));
   return writer.call("aten::masked_fill.Scalar", {x, mask},
-                     {OperandArg{0}, OperandArg{1}, scalar}, type(x),
-                     broadcastShape(x, mask));
+                     {OperandArg{0}, OperandArg{1}, scalar(type(x), number)},
+                     type(x), broadcastShape(x, mask));
 }
 
 Local Body::cast(Local x, DType to) {
@@ -94,12 +102,9 @@ Local Body::copy(Local x) {
 }
 
 Local Body::full(std::vector<Expr> shape, double number, DType type) {
-  CallArg scalar = number;
-  if (!isFloating(type))
-    scalar = Expr::constant(static_cast<int64_t>(number));
   return writer.call("aten::full", {},
-                     {shape, scalar, type, std::monostate(), std::monostate(),
-                      std::monostate()},
+                     {shape, scalar(type, number), type, std::monostate(),
+                      std::monostate(), std::monostate()},
                      type, shape);
 }
 

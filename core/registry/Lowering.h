@@ -88,14 +88,16 @@ public:
   RoleWriter &writer;
   const Mesh &mesh;
   /// Structure and layout of each operand and result (empty where None).
-  std::vector<const TensorStructure *> operandStructure, resultStructure;
-  std::vector<Layout> operandLayout, resultLayout;
+  std::vector<const TensorStructure *> operandStructure = {};
+  std::vector<const TensorStructure *> resultStructure = {};
+  std::vector<Layout> operandLayout = {};
+  std::vector<Layout> resultLayout = {};
   /// Labels split on each mesh axis.
-  std::vector<std::vector<std::string>> labels;
+  std::vector<std::vector<std::string>> labels = {};
   /// Local operands; shape-only operands may be undefined.
-  std::vector<Local> operands;
+  std::vector<Local> operands = {};
   /// Filled by the body: None results stay undefined.
-  std::vector<Local> results;
+  std::vector<Local> results = {};
   /// The program's tables; null: any block may be empty.
   const OffsetTables *tables = nullptr;
 

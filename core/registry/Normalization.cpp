@@ -76,12 +76,16 @@ struct BackwardOperands {
 void lowerBackward(Lowering &lowering, const Norm &norm,
                    const BackwardOperands &at) {
   std::vector<int> axes = lowering.axesOf(norm.normalizedLabels);
-  std::vector<Local> &operands = lowering.operands;
+  const std::vector<Local> &operands = lowering.operands;
   if (axes.empty()) {
+    std::vector<CallArg> args;
+    for (size_t k = 0; k < lowering.op.args.size(); ++k)
+      args.push_back(lowering.localArg(k));
     // The bias is looked at for its shape alone: the weight's.
-    if (at.bias >= 0 && !operands[at.bias].defined())
-      operands[at.bias] = operands[at.weight];
-    return lowering.callItself();
+    std::vector<Local> read = operands;
+    if (at.bias >= 0 && !read[at.bias].defined())
+      read[at.bias] = read[at.weight];
+    return lowering.callAs(lowering.op.name, read, args);
   }
   Body body(lowering);
   DType type = body.type(operands[at.mean]);

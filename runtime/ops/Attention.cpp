@@ -80,11 +80,14 @@ at::Tensor scores(const at::Tensor &q, const at::Tensor &k,
   return s;
 }
 
-/// exp(s - logsumexp), 0 in rows that see nothing.
+/// 0, as from the flash kernel, in rows that see nothing.
+at::Tensor finiteLogSumExp(const at::Tensor &s) {
+  at::Tensor rows = at::logsumexp(s, -1);
+  return rows.masked_fill_(rows == NegativeInfinity, 0.0);
+}
+
 at::Tensor probabilities(const at::Tensor &s, const at::Tensor &logsumexp) {
-  at::Tensor row = logsumexp.unsqueeze(-1);
-  return at::where(row == NegativeInfinity, at::zeros({}, s.options()),
-                   at::exp(s - row));
+  return at::exp(s - logsumexp.unsqueeze(-1));
 }
 
 } // namespace
@@ -98,7 +101,7 @@ Tensor2 attentionCpu(const at::Tensor &q, const at::Tensor &k,
         unitStride(q), unitStride(k), unitStride(v), 0.0, isCausal,
         additiveMask(mask, q), scale);
   at::Tensor s = scores(q, k, mask, isCausal, scale);
-  at::Tensor logsumexp = at::logsumexp(s, -1);
+  at::Tensor logsumexp = finiteLogSumExp(s);
   at::Tensor p = probabilities(s, logsumexp);
   return {byRows(at::matmul(p, v.to(p.scalar_type())), q.scalar_type()),
           logsumexp};

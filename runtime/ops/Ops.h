@@ -17,7 +17,7 @@
 // counted from the top left. out [B,H,Q,E] and the gradients of q, k and v are
 // laid out as (B, rows, H, width), so that merging the heads again is a view.
 // logsumexp [B,H,Q] is float32, float64 for float64; a row that sees nothing
-// has -inf there and zeros in out. attention_backward's undefined results are
+// has 0 there and zeros in out. attention_backward's undefined results are
 // those that `need` (q, k, v, mask) does not ask for.
 //
 // Dropout: rng is int64[3] (seed, step, unit). rows and sizes are empty for the
