@@ -44,12 +44,16 @@ endfunction()
 # monarch_add_unittest(NAME SOURCES file... [LINK target...] [ONE_TEST] [FULL])
 # A Catch2 binary. Each of its cases is a ctest test; with ONE_TEST the binary
 # is a single one, for those that load LibTorch (0.3 s a start). FULL keeps it
-# out of the quick tier.
+# out of the quick tier. Target monarch_unit_tests builds all of them.
 function(monarch_add_unittest name)
   cmake_parse_arguments(arg "ONE_TEST;FULL" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   monarch_configure_target(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE monarch_catch_main ${arg_LINK})
+  if(NOT TARGET monarch_unit_tests)
+    add_custom_target(monarch_unit_tests)
+  endif()
+  add_dependencies(monarch_unit_tests ${name})
   set(labels unit)
   if(arg_FULL)
     list(APPEND labels full)
