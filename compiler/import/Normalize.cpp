@@ -126,6 +126,21 @@ const std::map<std::string, size_t> &sizeArguments() {
   return arguments;
 }
 
+/// Which argument of a factory is the type: with none it is LibTorch's default
+/// at the time, which the graph must not depend on.
+const std::map<std::string, size_t> &typeArguments() {
+  static const std::map<std::string, size_t> arguments = {
+      {"aten::arange", 1},
+      {"aten::arange.start", 2},
+      {"aten::arange.start_step", 3},
+      {"aten::empty.memory_format", 1},
+      {"aten::full", 2},
+      {"aten::ones", 1},
+      {"aten::scalar_tensor", 1},
+      {"aten::zeros", 1}};
+  return arguments;
+}
+
 /// Ends of slices, cut to the size of the dim as slicing does.
 void clampSlice(const Graph &graph, Op &op, ValueId whole, size_t dimArg) {
   const auto *dim = std::get_if<int64_t>(&op.args[dimArg]);
@@ -161,6 +176,9 @@ void nameSizes(const Graph &graph, Op &op) {
   if (auto found = sizeArguments().find(op.name);
       found != sizeArguments().end())
     op.args[found->second] = ResultSizes{0};
+  if (auto found = typeArguments().find(op.name);
+      found != typeArguments().end())
+    op.args[found->second] = graph.value(op.results[0]).type;
   if (op.name == "aten::split_with_sizes") {
     int64_t dim = std::get<int64_t>(op.args[2]);
     if (dim < 0)

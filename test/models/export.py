@@ -16,6 +16,28 @@ import torch
 import models
 
 
+def export(name, output, *, size="small", layers=None, sequence=None, batch=4,
+           dynamic_batch=False, logits_only=False, dropout=0.1, seed=0, data=None, rows=8):
+    size = dict(models.SIZES[size])
+    size["layers"] = layers or size["layers"]
+    size["sequence"] = sequence or size["sequence"]
+    model = models.build(name, size, seed, dropout)
+    generator = torch.Generator().manual_seed(seed + 1)
+    inputs = models.batch(name, size, batch, generator, labels=not logits_only)
+    shapes = None
+    if dynamic_batch:
+        shapes = {name: {0: torch.export.Dim.DYNAMIC} for name in inputs}
+    program = torch.export.export(model, (), inputs, strict=False, dynamic_shapes=shapes)
+    pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
+    torch.export.save(program, output)
+
+    if data:
+        from safetensors.torch import save_file
+
+        tensors = models.batch(name, size, rows, generator)
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, data)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=models.NAMES)
@@ -30,28 +52,8 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data")
     parser.add_argument("--rows", type=int, default=8)
-    options = parser.parse_args()
     warnings.filterwarnings("ignore")
-
-    size = dict(models.SIZES[options.size])
-    size["layers"] = options.layers or size["layers"]
-    size["sequence"] = options.sequence or size["sequence"]
-    model = models.build(options.name, size, options.seed, options.dropout)
-    generator = torch.Generator().manual_seed(options.seed + 1)
-    inputs = models.batch(options.name, size, options.batch, generator,
-                          labels=not options.logits_only)
-    shapes = None
-    if options.dynamic_batch:
-        shapes = {name: {0: torch.export.Dim.DYNAMIC} for name in inputs}
-    program = torch.export.export(model, (), inputs, strict=False, dynamic_shapes=shapes)
-    pathlib.Path(options.output).parent.mkdir(parents=True, exist_ok=True)
-    torch.export.save(program, options.output)
-
-    if options.data:
-        from safetensors.torch import save_file
-
-        rows = models.batch(options.name, size, options.rows, generator)
-        save_file({name: tensor.contiguous() for name, tensor in rows.items()}, options.data)
+    export(**vars(parser.parse_args()))
 
 
 if __name__ == "__main__":
