@@ -1,24 +1,28 @@
-#include "compiler/driver/Driver.h"
 #include "core/support/Files.h"
 #include "planner/plan/PlanFile.h"
+#include "tools/cli/CompileProgram.h"
 #include "tools/cli/ModelInput.h"
 
 namespace monarch::cli {
 
-int compile(const CompileVerbOptions &options, const Console &console) {
+Expected<Compiled> compileProgram(const CompileVerbOptions &options) {
   const auto text = readFile(options.plan);
   if (!text)
-    return console.fail(text.error());
+    return text.error();
   const auto plan = planner::readPlan(*text);
   if (!plan)
-    return console.fail(plan.error());
+    return plan.error();
   const auto graph = loadModel(options.model, planner::unitRowsOf(*plan));
   if (!graph)
-    return console.fail(graph.error());
+    return graph.error();
   CompileOptions compileOptions;
   compileOptions.outDirectory = options.output;
   compileOptions.dump.directory = options.dumpPhases;
-  const auto compiled = monarch::compile(*plan, *graph, compileOptions);
+  return monarch::compile(*plan, *graph, compileOptions);
+}
+
+int compile(const CompileVerbOptions &options, const Console &console) {
+  const auto compiled = compileProgram(options);
   if (!compiled)
     return console.fail(compiled.error());
   for (const std::string &remark : compiled->remarks)

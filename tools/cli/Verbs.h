@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/launch/RunOptions.h"
 #include "tools/cli/Console.h"
 
 #include <cstdint>
@@ -54,16 +55,13 @@ struct CompileVerbOptions {
 };
 int compile(const CompileVerbOptions &options, const Console &console);
 
-struct RunOptions {
+struct RunVerbOptions {
   /// A program directory, or a plan followed by its model.
   std::string program;
   ModelOptions model;
-  /// Passed on to every rank as they stand.
-  std::vector<std::string> rankArguments;
-  std::string weights;
-  std::optional<int64_t> init;
+  runtime::RunOptions run;
 };
-int run(const RunOptions &options, const Console &console);
+int run(RunVerbOptions options, const Console &console);
 
 int version(const Console &console);
 

@@ -1,8 +1,7 @@
 // monarch-plan: the command line. Verbs and flags as in DESIGN §8; CLI11 lives
 // here alone, since its headers are dear.
+#include "tools/cli/RunFlags.h"
 #include "tools/cli/Verbs.h"
-
-#include <CLI/CLI.hpp>
 
 #include <iostream>
 
@@ -85,14 +84,14 @@ int main(int argc, char **argv) {
   compileVerb->add_option("--dump-phases", compileOptions.dumpPhases,
                           "write the IR after each phase into this directory");
 
-  RunOptions runOptions;
+  RunVerbOptions runOptions;
   CLI::App *runVerb = app.add_subcommand("run", "Run a program on local ranks");
   runVerb
       ->add_option("PROGRAM", runOptions.program,
                    "a program directory, or a plan file with its MODEL")
       ->required();
   addModel(*runVerb, runOptions.model, false);
-  addRunFlags(*runVerb, runOptions);
+  addRunFlags(*runVerb, runOptions.run);
 
   app.add_subcommand("version", "Show the version");
 
@@ -111,6 +110,6 @@ int main(int argc, char **argv) {
   if (*compileVerb)
     return compile(compileOptions, console);
   if (*runVerb)
-    return run(runOptions, console);
+    return run(std::move(runOptions), console);
   return version(console);
 }
