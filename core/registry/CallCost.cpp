@@ -5,27 +5,16 @@
 // does: forward q k^T and p v; backward those of five products instead of two.
 //
 //===----------------------------------------------------------------------===//
-#include "core/registry/Rule.h"
+#include "core/registry/Workspace.h"
 
 namespace monarch {
 
 namespace {
 
-int64_t elements(const TensorType &tensor) {
-  int64_t count = 1;
-  for (int64_t size : tensor.shape)
-    count *= size;
-  return count;
-}
-
-int64_t bytesOf(const TensorType &tensor) {
-  return elements(tensor) * byteWidth(tensor.type);
-}
-
-int64_t bytesOf(const std::vector<TensorType> &tensors) {
+int64_t byteCount(const std::vector<TensorType> &tensors) {
   int64_t bytes = 0;
   for (const TensorType &tensor : tensors)
-    bytes += bytesOf(tensor);
+    bytes += monarch::byteCount(tensor);
   return bytes;
 }
 
@@ -33,7 +22,7 @@ int64_t bytesOf(const std::vector<TensorType> &tensors) {
 int64_t productFlops(const TensorType &left, const TensorType &result) {
   if (left.shape.empty())
     return 0;
-  return 2 * left.shape.back() * elements(result);
+  return 2 * left.shape.back() * elementCount(result);
 }
 
 using Tensors = std::vector<TensorType>;
@@ -63,9 +52,10 @@ CallCost callCost(const std::string &name, const Tensors &operands,
   if (isViewCall(name))
     return {};
   CallCost cost;
-  cost.bytes = bytesOf(operands) + bytesOf(results);
+  cost.workspaceBytes = workspaceBytes(name, operands, results);
+  cost.bytes = byteCount(operands) + byteCount(results);
   for (const TensorType &result : results)
-    cost.flops += elements(result);
+    cost.flops += elementCount(result);
   if (isProduct(name)) {
     size_t left = operands.size() == 3 ? 1 : 0;
     cost.flops = productFlops(operands[left], results[0]);
@@ -74,8 +64,8 @@ CallCost callCost(const std::string &name, const Tensors &operands,
   } else if (name == "monarch::attention_backward") {
     cost.flops = attentionFlops(operands[1], operands[2], operands[3]) * 5 / 2;
   } else if (readsResultOnly(name)) {
-    cost.bytes =
-        2 * bytesOf(results) + bytesOf(operands) - bytesOf(operands.front());
+    cost.bytes = 2 * byteCount(results) + byteCount(operands) -
+                 byteCount(operands.front());
   }
   return cost;
 }

@@ -102,6 +102,15 @@ std::optional<OpRule> squaredError(const OpView &op) {
   rule.results = {{}};
   for (const DimLabel &label : all)
     makePartial(rule, label.name);
+  // The kernel's own result would hold on to storage for all elements.
+  rule.lower = [rank = op.shape(0).size()](Lowering &lowering) {
+    Body body(lowering);
+    std::vector<int64_t> dims;
+    for (size_t dim = 0; dim < rank; ++dim)
+      dims.push_back(static_cast<int64_t>(dim));
+    Local error = body.sub(lowering.operands[0], lowering.operands[1]);
+    lowering.results = {body.sum(body.mul(error, error), dims, false)};
+  };
   return rule;
 }
 
