@@ -1,6 +1,6 @@
 """Exports a test model to .pt2, and its training data to safetensors.
 
-    export.py NAME -o MODEL.pt2 [--size small|odd|124m] [--layers N] [--batch N]
+    export.py NAME -o MODEL.pt2 [--size small|odd|medium|124m] [--layers N] [--batch N]
               [--dynamic-batch] [--logits-only] [--dropout P] [--seed N]
               [--data BATCHES.safetensors --rows N]
 

@@ -15,6 +15,7 @@ NAMES = ("mlp", "regressor", "gpt", "gpt2", "llama")
 SIZES = {
     "small": dict(width=32, heads=4, kv_heads=2, vocabulary=64, sequence=8, layers=2),
     "odd": dict(width=48, heads=6, kv_heads=3, vocabulary=97, sequence=7, layers=2),
+    "medium": dict(width=256, heads=8, kv_heads=4, vocabulary=1024, sequence=128, layers=4),
     "124m": dict(width=768, heads=12, kv_heads=4, vocabulary=50257, sequence=1024, layers=12),
 }
 
