@@ -44,11 +44,12 @@ Error otherFile(const std::string &path, const std::string &head) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(head[i]); };
   if (head.empty())
     return refuse("MP1002", "the file is empty", path, HowToExport);
-  if (head.size() >= 2 && byte(0) == 0x80 && byte(1) <= 5)
-    return pickledModule(path);
   // safetensors: the length of a JSON object in 8 bytes, then the object.
   if (head.size() >= 9 && head[8] == '{' && byte(7) == 0)
     return stateDict(path);
+  // Opcode PROTO and a version.
+  if (head.size() >= 2 && byte(0) == 0x80 && byte(1) >= 2 && byte(1) <= 5)
+    return pickledModule(path);
   bool isText = std::all_of(head.begin(), head.end(), [](char c) {
     auto u = static_cast<unsigned char>(c);
     return u >= 0x20 || c == '\n' || c == '\r' || c == '\t';

@@ -96,10 +96,14 @@ Tensor2 attentionCpu(const at::Tensor &q, const at::Tensor &k,
                      const at::Tensor &v, const OptionalTensor &mask,
                      bool isCausal, double scale) {
   check(q, k, v);
-  if (isFlashRight(q, k, v, mask))
-    return at::_scaled_dot_product_flash_attention_for_cpu(
+  if (isFlashRight(q, k, v, mask)) {
+    auto [out, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(
         unitStride(q), unitStride(k), unitStride(v), 0.0, isCausal,
         additiveMask(mask, q), scale);
+    // The kernel lays out as q is; merging the heads would copy later.
+    bool isByRows = out.transpose(1, 2).is_contiguous();
+    return {isByRows ? out : byRows(out, out.scalar_type()), logsumexp};
+  }
   at::Tensor s = scores(q, k, mask, isCausal, scale);
   at::Tensor logsumexp = finiteLogSumExp(s);
   at::Tensor p = probabilities(s, logsumexp);
