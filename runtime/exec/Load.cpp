@@ -161,6 +161,8 @@ Executor::Machine::loadInstruction(const Instruction &instruction) {
   loaded.receiveSizes = view.evaluate(instruction.receiveSizes);
   switch (instruction.kind) {
   case InstructionKind::Call: {
+    // The numbers that a call holds are code, no tensors of the program.
+    MemoryScope uncounted(nullptr);
     auto call = BoxedCall::resolve(instruction, view);
     if (!call)
       return call.error();
