@@ -69,15 +69,15 @@ bool mentionsModules(const std::string &pickle) {
              (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     });
   };
-  for (size_t at = pickle.find('c'); at != std::string::npos;
-       at = pickle.find('c', at + 1)) {
+  size_t at = 0;
+  while ((at = pickle.find('c', at)) != std::string::npos) {
+    ++at;
     size_t end = pickle.find('\n', at);
-    if (end == std::string::npos)
-      break;
-    std::string_view module(pickle.data() + at + 1, end - at - 1);
-    size_t nameEnd = pickle.find('\n', end + 1);
+    size_t nameEnd =
+        end == std::string::npos ? end : pickle.find('\n', end + 1);
     if (nameEnd == std::string::npos)
       break;
+    std::string_view module(pickle.data() + at, end - at);
     std::string_view name(pickle.data() + end + 1, nameEnd - end - 1);
     if (!isName(module) || !isName(name))
       continue;
@@ -85,6 +85,7 @@ bool mentionsModules(const std::string &pickle) {
         module != "torch.storage" && module != "collections" &&
         module != "torch._tensor")
       return true;
+    at = nameEnd; // a 'c' inside the name opens nothing
   }
   return false;
 }
