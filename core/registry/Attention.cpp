@@ -9,8 +9,6 @@
 #include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
-#include <limits>
-
 namespace monarch {
 
 namespace {
@@ -43,7 +41,6 @@ bool needsBody(const Lowering &lowering, bool isCausal) {
 /// q k^T * scale, summed over d, with masks: [B, H, Q, S].
 Local writeScores(Lowering &lowering, Body &body, const Scores &at,
                   DType type) {
-  constexpr double NegativeInfinity = -std::numeric_limits<double>::infinity();
   Local q = body.cast(lowering.operands[at.q], type);
   Local k = body.cast(lowering.operands[at.k], type);
   Local scores = body.mul(
@@ -71,18 +68,11 @@ Local probabilities(Body &body, Local scores, Local logSumExp) {
 void lowerForward(Lowering &lowering, const Scores &at, int v) {
   if (!needsBody(lowering, at.isCausal))
     return lowering.callItself();
-  constexpr double NegativeInfinity = -std::numeric_limits<double>::infinity();
   Body body(lowering);
   DType type = lowering.resultType(1);
   Local scores = writeScores(lowering, body, at, type);
-  Local logSumExp = body.logSumExp(scores, 3, /*keepDim=*/false);
-  if (std::vector<int> axes = lowering.axesOf({"s"}); !axes.empty()) {
-    Local largest = body.allReduceMax(body.copy(logSumExp), axes);
-    Local blind = body.compare("aten::eq.Scalar", largest, NegativeInfinity);
-    largest = body.maskedFill(largest, blind, 0);
-    Local sum = body.exp(body.sub(logSumExp, largest));
-    logSumExp = body.add(largest, body.log(body.allReduceSum(sum, axes)));
-  }
+  Local logSumExp = body.allReduceLogSumExp(
+      body.logSumExp(scores, {3}, /*keepDims=*/false), lowering.axesOf({"s"}));
   // 0 where a row sees nothing: its probabilities are then zeros.
   Local blind = body.compare("aten::eq.Scalar", logSumExp, NegativeInfinity);
   logSumExp = body.maskedFill(logSumExp, blind, 0);

@@ -23,6 +23,13 @@ CallArg scalar(DType type, double number) {
   return Expr::constant(static_cast<int64_t>(number));
 }
 
+std::vector<Expr> constants(const std::vector<int64_t> &numbers) {
+  std::vector<Expr> exprs;
+  for (int64_t number : numbers)
+    exprs.push_back(Expr::constant(number));
+  return exprs;
+}
+
 } // namespace
 
 std::vector<Expr> Body::broadcastShape(Local a, Local b) const {
@@ -108,34 +115,43 @@ Local Body::full(std::vector<Expr> shape, double number, DType type) {
                      type, shape);
 }
 
-Local Body::sum(Local x, const std::vector<int64_t> &dims, bool keepDims) {
-  if (dims.empty())
-    return x;
-  std::vector<Expr> result, spelled;
-  std::vector<Expr> from = shape(x);
-  for (int64_t dim : dims)
-    spelled.push_back(Expr::constant(dim));
+std::vector<Expr> Body::reducedShape(Local x, const std::vector<int64_t> &dims,
+                                     bool keepDims) const {
+  std::vector<Expr> from = shape(x), result;
   for (size_t dim = 0; dim < from.size(); ++dim)
     if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(dim)) ==
         dims.end())
       result.push_back(from[dim]);
     else if (keepDims)
       result.push_back(Expr::constant(1));
-  return writer.call("aten::sum.dim_IntList", {x},
-                     {OperandArg{0}, spelled, keepDims, std::monostate()},
-                     type(x), result);
+  return result;
 }
 
-Local Body::logSumExp(Local x, int64_t dim, bool keepDim) {
-  std::vector<Expr> result = shape(x);
-  if (keepDim)
-    result[dim] = Expr::constant(1);
-  else
-    result.erase(result.begin() + dim);
+Local Body::sum(Local x, const std::vector<int64_t> &dims, bool keepDims) {
+  if (dims.empty())
+    return x;
   return writer.call(
-      "aten::logsumexp", {x},
-      {OperandArg{0}, std::vector<Expr>{Expr::constant(dim)}, keepDim}, type(x),
-      result);
+      "aten::sum.dim_IntList", {x},
+      {OperandArg{0}, constants(dims), keepDims, std::monostate()}, type(x),
+      reducedShape(x, dims, keepDims));
+}
+
+Local Body::logSumExp(Local x, const std::vector<int64_t> &dims,
+                      bool keepDims) {
+  return writer.call("aten::logsumexp", {x},
+                     {OperandArg{0}, constants(dims), keepDims}, type(x),
+                     reducedShape(x, dims, keepDims));
+}
+
+Local Body::allReduceLogSumExp(Local own, const std::vector<int> &axes) {
+  if (axes.empty())
+    return own;
+  Local largest = allReduceMax(copy(own), axes);
+  // Not -inf, which minus itself is not a number: the sum is 0 then.
+  Local none = compare("aten::eq.Scalar", largest, NegativeInfinity);
+  largest = maskedFill(largest, none, 0);
+  Local total = allReduceSum(exp(sub(own, largest)), axes);
+  return add(largest, log(total));
 }
 
 Local Body::matmul(Local a, Local b, bool transposeA, bool transposeB) {

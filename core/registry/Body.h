@@ -10,7 +10,12 @@
 
 #include "core/registry/Lowering.h"
 
+#include <limits>
+
 namespace monarch {
+
+inline constexpr double NegativeInfinity =
+    -std::numeric_limits<double>::infinity();
 
 class Body {
 public:
@@ -44,7 +49,9 @@ public:
   Local full(std::vector<Expr> shape, double number, DType type);
 
   Local sum(Local x, const std::vector<int64_t> &dims, bool keepDims);
-  Local logSumExp(Local x, int64_t dim, bool keepDim);
+  Local logSumExp(Local x, const std::vector<int64_t> &dims, bool keepDims);
+  /// From those of the ranks on these axes, that of all; -inf where all are.
+  Local allReduceLogSumExp(Local own, const std::vector<int> &axes);
   /// Product of the last two dims; the others are equal. Either factor may be
   /// taken transposed.
   Local matmul(Local a, Local b, bool transposeA = false,
@@ -67,6 +74,8 @@ private:
   /// Sums take a factor alpha, left at 1.
   Local binary(const std::string &name, Local a, Local b, bool hasAlpha);
   std::vector<Expr> broadcastShape(Local a, Local b) const;
+  std::vector<Expr> reducedShape(Local x, const std::vector<int64_t> &dims,
+                                 bool keepDims) const;
 
   Lowering &lowering;
   RoleWriter &writer;

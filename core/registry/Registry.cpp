@@ -22,6 +22,7 @@ RuleTable makeTable() {
   addIndexingRules(table);
   addNormalizationRules(table);
   addSoftmaxRules(table);
+  addLogSumExpRules(table);
   addLossRules(table);
   addAttentionRules(table);
   addRandomRules(table);

@@ -62,6 +62,7 @@ void addEmbeddingRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);
 void addNormalizationRules(RuleTable &table);
 void addSoftmaxRules(RuleTable &table);
+void addLogSumExpRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addRandomRules(RuleTable &table);

@@ -11,15 +11,6 @@ namespace monarch {
 
 namespace {
 
-/// log(sum(exp(x))) over a dim that these axes split; -inf of an empty block.
-Local globalLogSumExp(Body &body, Local x, int64_t dim,
-                      const std::vector<int> &axes) {
-  Local own = body.logSumExp(x, dim, /*keepDim=*/true);
-  Local largest = body.allReduceMax(body.copy(own), axes);
-  Local sum = body.allReduceSum(body.exp(body.sub(own, largest)), axes);
-  return body.add(largest, body.log(sum));
-}
-
 /// (x, dim, half_to_float).
 std::optional<OpRule> softmax(const OpView &op) {
   OpRule rule = elementwise(op);
@@ -35,7 +26,8 @@ std::optional<OpRule> softmax(const OpView &op) {
     Body body(lowering);
     DType type = lowering.resultType(0);
     Local x = body.cast(lowering.operands[0], accumulationType(type));
-    Local y = body.sub(x, globalLogSumExp(body, x, dim, axes));
+    Local own = body.logSumExp(x, {dim}, /*keepDims=*/true);
+    Local y = body.sub(x, body.allReduceLogSumExp(own, axes));
     lowering.results = {body.cast(isLog ? y : body.exp(y), type)};
   };
   return rule;

@@ -55,6 +55,15 @@ void addReductionSamples(SampleTable &table) {
     table[name] = overDims(name);
   table["aten::sum"] = overAll("aten::sum");
   table["aten::mean"] = overAll("aten::mean");
+  table["aten::logsumexp"] =
+      several({[](Builder &b) {
+                 b.run("aten::logsumexp", {operand(b)},
+                       {OperandArg{0}, Dims{-1}, true}, {6, 5, 1});
+               },
+               [](Builder &b) {
+                 b.run("aten::logsumexp", {operand(b)},
+                       {OperandArg{0}, Dims{0, 2}, false}, {5});
+               }});
   table["aten::amax"] = one([](Builder &b) {
     b.run("aten::amax", {operand(b)}, {OperandArg{0}, Dims{1}, false}, {6, 4});
   });
