@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "core/program/Memory.h"
 
+#include "core/program/Strides.h"
 #include "core/program/Traffic.h"
 #include "core/program/Verify.h"
 
@@ -23,6 +24,7 @@ class MemoryWalk {
 public:
   MemoryWalk(const StageSizes &sizes, OptimizerKind optimizer, int64_t rank)
       : sizes(sizes), role(sizes.role()), rank(rank),
+        contiguous(contiguousValues(sizes, rank)),
         storageOf(role.values.size(), None) {
     for (int32_t id = 0; id < static_cast<int32_t>(role.values.size()); ++id) {
       bytes.push_back(sizes.bytes(id, rank));
@@ -77,9 +79,13 @@ private:
   int64_t scratchOf(const Instruction &instruction) const {
     if (instruction.kind != InstructionKind::Call)
       return 0;
-    CallCost cost =
-        callCost(instruction.name, sizes.tensors(instruction.operands, rank),
-                 sizes.tensors(instruction.results, rank));
+    std::vector<TensorType> operands;
+    for (int32_t id : instruction.operands) {
+      operands.push_back(sizes.tensor(id, rank));
+      operands.back().contiguous = contiguous[id];
+    }
+    CallCost cost = callCost(instruction.name, operands,
+                             sizes.tensors(instruction.results, rank));
     return addSizes(cost.workspaceBytes, CallScratchBytes);
   }
 
@@ -213,6 +219,7 @@ private:
   const Role &role;
   int64_t rank;
   std::vector<int64_t> bytes;
+  std::vector<bool> contiguous;
   std::vector<int32_t> savedIds, localIds;
   std::vector<Loaded> loaded;
   /// By value, None while it is not alive.

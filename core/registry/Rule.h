@@ -81,6 +81,8 @@ struct CallCost {
 struct TensorType {
   DType type = DType::Float32;
   std::vector<int64_t> shape;
+  /// Kernels copy some operands that are not.
+  bool contiguous = true;
 };
 CallCost callCost(const std::string &name,
                   const std::vector<TensorType> &operands,

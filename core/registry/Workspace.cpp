@@ -105,6 +105,27 @@ int64_t promotedBytes(const std::string &name, const Tensors &operands) {
   return bytes;
 }
 
+/// Integers narrower than the sum's int64 are widened first.
+int64_t widenedBytes(const TensorType &operand) {
+  return isFloating(operand.type) || operand.type == DType::Int64
+             ? 0
+             : elementCount(operand) * byteWidth(DType::Int64);
+}
+
+/// An element-wise result has the strides of its operands when they agree, and
+/// is copied.
+int64_t stridedBytes(const Tensors &operands, const Tensors &results) {
+  bool isStrided = false;
+  if (results.size() == 1)
+    for (const TensorType &operand : operands)
+      if (operand.shape == results[0].shape) {
+        if (operand.contiguous)
+          return 0;
+        isStrided = true;
+      }
+  return isStrided ? byteCount(results[0]) : 0;
+}
+
 bool isOneOf(const std::string &name, const auto &names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -146,11 +167,18 @@ int64_t workspaceBytes(const std::string &name, const Tensors &operands,
     return 2 * byteCount(operands[4]);
   // Transposing copies go through a square of 60 x 60 elements.
   if (name == "aten::clone" || name == "aten::_to_copy")
-    return std::min<int64_t>(byteCount(results[0]),
-                             60 * 60 * byteWidth(results[0].type));
+    return operands[0].contiguous
+               ? 0
+               : std::min<int64_t>(byteCount(results[0]),
+                                   60 * 60 * byteWidth(results[0].type));
+  if (name == "aten::index_select")
+    return operands[0].contiguous ? 0 : byteCount(operands[0]);
+  if (name == "aten::sum" || name == "aten::sum.dim_IntList")
+    return widenedBytes(operands[0]);
+  int64_t strided = stridedBytes(operands, results);
   if (isOneOf(name, Promoting))
-    return promotedBytes(name, operands);
-  return 0;
+    return std::max(strided, promotedBytes(name, operands));
+  return strided;
 }
 
 } // namespace monarch

@@ -74,8 +74,12 @@ TEST_CASE("kernels allocate no more than is predicted", "[strategies]") {
       for (ValueId operand : op.operands)
         operands.push_back(sample.tensors[operand]);
       int64_t measured = measuredWorkspace(sample, operands);
-      CallCost cost = callCost(name, typesOf(sample.graph, op.operands),
-                               typesOf(sample.graph, op.results));
+      std::vector<TensorType> types = typesOf(sample.graph, op.operands);
+      size_t next = 0;
+      for (ValueId operand : op.operands)
+        if (operand != None)
+          types[next++].contiguous = sample.tensors[operand].is_contiguous();
+      CallCost cost = callCost(name, types, typesOf(sample.graph, op.results));
       INFO(name << ": " << measured << " bytes, predicted "
                 << cost.workspaceBytes);
       CHECK(measured <= cost.workspaceBytes + ScratchBytes);
