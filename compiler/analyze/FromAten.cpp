@@ -5,11 +5,10 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/analyze/AtenGraph.h"
 #include "dialects/aten/AtenDialect.h"
+#include "dialects/aten/Locations.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -94,21 +93,8 @@ private:
       nodes[*call.getNode()] = id;
     if (call.getForwardNode())
       op.forward = nodes.at(*call.getForwardNode());
-    readLocation(call.getLoc(), op);
+    aten::readLocation(call.getLoc(), op);
     graph.ops.push_back(std::move(op));
-  }
-
-  static void readLocation(Location location, Op &op) {
-    if (auto fused = dyn_cast<FusedLoc>(location)) {
-      for (Location part : fused.getLocations())
-        readLocation(part, op);
-    } else if (auto name = dyn_cast<NameLoc>(location)) {
-      op.module = name.getName().str();
-    } else if (auto line = dyn_cast<FileLineColLoc>(location)) {
-      op.source = line.getFilename().str();
-      if (line.getLine() != 0)
-        op.source += fmt::format(":{}", line.getLine());
-    }
   }
 
   void readOp(Operation &op) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/analyze/AtenGraph.h"
 #include "dialects/aten/AtenDialect.h"
+#include "dialects/aten/Locations.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -111,24 +112,6 @@ private:
     llvm_unreachable("results are made by calls");
   }
 
-  /// Of a source "file.py:12", or one without a line.
-  Location sourceLocation(StringRef source) {
-    auto [file, text] = source.rsplit(':');
-    unsigned line = 0;
-    bool hasLine = !text.empty() && text[0] != '0' &&
-                   !text.getAsInteger(10, line) && line != 0;
-    return hasLine ? FileLineColLoc::get(&context, file, line, 0)
-                   : FileLineColLoc::get(&context, source, 0, 0);
-  }
-  Location locationOf(const Op &op) {
-    SmallVector<Location> parts;
-    if (!op.module.empty())
-      parts.push_back(NameLoc::get(builder.getStringAttr(op.module)));
-    if (!op.source.empty())
-      parts.push_back(sourceLocation(op.source));
-    return parts.empty() ? unknown : FusedLoc::get(&context, parts);
-  }
-
   void writeCall(OpId id) {
     const Op &op = graph.ops[id];
     SmallVector<Type> types;
@@ -144,7 +127,7 @@ private:
     if (op.forward != None)
       forward = builder.getI64IntegerAttr(op.forward);
     auto call = aten::CallOp::create(
-        builder, locationOf(op), types, valuesOf(op.operands),
+        builder, aten::locationOf(op, &context), types, valuesOf(op.operands),
         builder.getStringAttr(op.name), builder.getArrayAttr(arguments), node,
         op.phase == Phase::Backward ? builder.getUnitAttr() : UnitAttr(),
         forward);

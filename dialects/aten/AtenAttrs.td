@@ -1,5 +1,6 @@
-//===- AtenAttrs.td - attributes of aten ----------------------------------===//
+//===- AtenAttrs.td - the dialect and its attributes -----------------------===//
 //
+// Dialects that lower aten include this file alone: no ops come with it.
 // Literals of a call are builtin attributes; those that point at operands or
 // at sizes of results are defined here, and so are the facts about a leaf.
 //
@@ -7,8 +8,20 @@
 #ifndef MONARCH_DIALECTS_ATEN_ATENATTRS
 #define MONARCH_DIALECTS_ATEN_ATENATTRS
 
+include "mlir/IR/DialectBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/TensorEncoding.td"
+
+def Aten_Dialect : Dialect {
+  let name = "aten";
+  let summary = "Joint graphs of PyTorch models";
+  let description = [{
+    A module holds one `aten.graph`. The order of definitions numbers the values
+    and calls of the graph in `core`: conversion to and from it loses nothing.
+  }];
+  let cppNamespace = "::monarch::aten";
+  let useDefaultAttributePrinterParser = 1;
+}
 
 class Aten_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Aten_Dialect, name, traits> {

@@ -12,17 +12,6 @@
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Aten_Dialect : Dialect {
-  let name = "aten";
-  let summary = "Joint graphs of PyTorch models";
-  let description = [{
-    A module holds one `aten.graph`. The order of definitions numbers the values
-    and calls of the graph in `core`: conversion to and from it loses nothing.
-  }];
-  let cppNamespace = "::monarch::aten";
-  let useDefaultAttributePrinterParser = 1;
-}
-
 include "dialects/aten/AtenAttrs.td"
 
 class Aten_Op<string mnemonic, list<Trait> traits = []>

@@ -1,0 +1,84 @@
+// What resolve priced is what emit writes, whatever the plan; and both forms
+// of dist survive their text.
+#include "compiler/partition/Partition.h"
+#include "compiler/emit/Emit.h"
+#include "compiler/partition/Passes.h"
+#include "core/program/ProgramFormat.h"
+#include "test/support/GptGraph.h"
+#include "test/support/RandomPlan.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <catch2/catch.hpp>
+
+using namespace monarch;
+using namespace monarch::test;
+
+namespace {
+
+std::string textOf(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo());
+  return text;
+}
+
+bool run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
+  mlir::PassManager manager(module.getContext());
+  manager.addNestedPass<dist::ProgramOp>(std::move(pass));
+  return mlir::succeeded(manager.run(module));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> reparsed(mlir::ModuleOp module) {
+  const std::string text = textOf(module);
+  auto parsed = mlir::parseSourceString<mlir::ModuleOp>(
+      text, mlir::ParserConfig(module.getContext()));
+  REQUIRE(parsed);
+  CHECK(textOf(*parsed) == text);
+  return parsed;
+}
+
+void checkEmitted(const Graph &graph, const planner::Decisions &decisions,
+                  bool throughText) {
+  StrategySpace space(graph);
+  Expected<planner::Resolved> resolved = planner::resolve(space, decisions);
+  REQUIRE(resolved);
+  resolved->program.planDigest = "plan";
+  mlir::MLIRContext context;
+  auto module = partition(*resolved, graph, context);
+  REQUIRE(mlir::succeeded(mlir::verify(*module)));
+  if (throughText)
+    module = reparsed(*module);
+  REQUIRE(run(*module, createLocalize()));
+  REQUIRE(run(*module, createVerifyPartitioned()));
+  if (throughText)
+    module = reparsed(*module);
+  Expected<Program> program = emit(*module);
+  REQUIRE(program);
+  CHECK(filesOf(*program) == filesOf(resolved->program));
+}
+
+} // namespace
+
+TEST_CASE("The emitted program is the resolved one, for random plans") {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    GptShape shape;
+    shape.layers = 1 + static_cast<int64_t>(seed % 2);
+    Graph graph = gptGraph(shape);
+    StrategySpace space(graph);
+    planner::Decisions decisions = randomPlan(space, seed);
+    INFO("seed " << seed << ": " << describe(decisions));
+    Expected<Graph> unit = withUnitRows(graph, decisions.unitRows);
+    REQUIRE(unit);
+    checkEmitted(*unit, decisions, /*throughText=*/seed < 8);
+  }
+}
+
+TEST_CASE("The one-process program is emitted as resolved") {
+  Graph graph = gptGraph({});
+  StrategySpace space(graph);
+  checkEmitted(graph, planner::oneProcess(graph, space, graph.unitRows * 3),
+               /*throughText=*/true);
+}
