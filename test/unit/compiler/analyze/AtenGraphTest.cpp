@@ -8,6 +8,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <limits>
 
 using namespace monarch;
@@ -104,6 +105,17 @@ Graph trainedMatmul() {
 
 TEST_CASE("A trained graph survives the aten dialect") {
   checkRoundTrip(trainedMatmul());
+}
+
+TEST_CASE("Graphs of models survive the aten dialect") {
+  auto name = GENERATE("mlp-small", "gpt-small", "gpt-dropout", "gpt2-small",
+                       "llama-small");
+  CAPTURE(name);
+  std::ifstream file(std::string(MONARCH_FIXTURES "/graphs/") + name + ".json");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  Expected<Graph> graph = readGraph(text);
+  REQUIRE(graph);
+  checkRoundTrip(*graph);
 }
 
 TEST_CASE("Every kind of argument survives the aten dialect") {
