@@ -11,7 +11,7 @@ namespace monarch::runtime {
 
 static constexpr const char *failureKey = "failure";
 
-static std::string writeError(const Error &error) {
+std::string packError(const Error &error) {
   return nlohmann::json{{"id", error.id},
                         {"code", static_cast<int>(error.code)},
                         {"what", error.what},
@@ -20,20 +20,21 @@ static std::string writeError(const Error &error) {
       .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-/// Nothing when the text was not written by `writeError`.
-static std::optional<Error> readError(const std::string &text) {
+std::optional<Error> unpackError(const std::string &text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object())
+  for (const char *key : {"id", "what", "where", "fix"})
+    if (!json.is_object() || !json.contains(key) || !json[key].is_string())
+      return std::nullopt;
+  if (!json.contains("code") || !json["code"].is_number_integer())
     return std::nullopt;
-  return Error{
-      json.value("id", ""), static_cast<ExitCode>(json.value("code", 70)),
-      json.value("what", ""), json.value("where", ""), json.value("fix", "")};
+  return Error{json["id"], static_cast<ExitCode>(json["code"].get<int>()),
+               json["what"], json["where"], json["fix"]};
 }
 
 Error reportFailure(JobStore &store, const Error &error) {
-  auto first = store.setFirst(failureKey, writeError(error));
+  auto first = store.setFirst(failureKey, packError(error));
   if (first)
-    if (auto parsed = readError(*first))
+    if (auto parsed = unpackError(*first))
       return *parsed;
   return error;
 }
@@ -42,14 +43,14 @@ std::optional<Error> reportedFailure(JobStore &store) {
   auto values = store.peek({failureKey});
   if (!values || !(*values)[0])
     return std::nullopt;
-  return readError(*(*values)[0]);
+  return unpackError(*(*values)[0]);
 }
 
 Error causeOf(JobStore &store, const Error &own,
               std::chrono::milliseconds patience) {
   auto text = store.get(failureKey, patience);
   if (text)
-    if (auto parsed = readError(*text))
+    if (auto parsed = unpackError(*text))
       return *parsed;
   return own;
 }

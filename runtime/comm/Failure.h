@@ -11,6 +11,11 @@
 
 namespace monarch::runtime {
 
+/// An error as text for another process, and back.
+std::string packError(const Error &error);
+/// Nothing when the text is not a packed error.
+std::optional<Error> unpackError(const std::string &text);
+
 /// Leaves an error unless there is one; returns the one that is there.
 Error reportFailure(JobStore &store, const Error &error);
 /// The error that is there.

@@ -26,9 +26,6 @@ namespace {
 using Device = std::shared_ptr<::gloo::transport::Device>;
 using ProcessGroup = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
-/// How long a rank that lost a connection waits for the cause of it.
-constexpr std::chrono::milliseconds causePatience = std::chrono::seconds(2);
-
 bool addsNatively(at::ScalarType type) {
   return type == at::kFloat || type == at::kDouble || type == at::kLong ||
          type == at::kInt;
@@ -62,11 +59,14 @@ public:
     if (size() == 1)
       return std::nullopt;
     return guarded([&] {
-      device =
-          options.interface.empty()
-              ? c10d::ProcessGroupGloo::createDeviceForHostname(options.address)
-              : c10d::ProcessGroupGloo::createDeviceForInterface(
-                    options.interface);
+      if (!options.interface.empty())
+        device = c10d::ProcessGroupGloo::createDeviceForInterface(
+            options.interface);
+      else if (!options.address.empty())
+        device =
+            c10d::ProcessGroupGloo::createDeviceForHostname(options.address);
+      else
+        device = c10d::ProcessGroupGloo::createDefaultDevice();
       world = makeGroup("world", rank(), size());
     });
   }
@@ -82,7 +82,7 @@ public:
       return store->set(key + "/open", "1");
     // As long as they live: whoever dies or falls silent leaves a failure.
     while (true) {
-      if (store->get(key + "/open", causePatience))
+      if (store->get(key + "/open", options.causePatience))
         return std::nullopt;
       if (auto failure = reportedFailure(*store))
         return failure;
@@ -121,13 +121,12 @@ private:
   };
 
   ProcessGroup makeGroup(const std::string &name, int64_t rank, int64_t size) {
-    auto groupOptions =
-        c10d::ProcessGroupGloo::Options::create(options.patience);
+    auto groupOptions = c10d::ProcessGroupGloo::Options::create(options.patience);
     groupOptions->devices.push_back(device);
     groupOptions->threads = 1;
     return c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>("gloo/" + name,
-                                               store->implementation().store),
+        c10::make_intrusive<c10d::PrefixStore>(
+            "gloo/" + name, store->implementation().store),
         static_cast<int>(rank), static_cast<int>(size), groupOptions);
   }
 
@@ -229,9 +228,9 @@ private:
 
   void gather(const Group &group, const at::Tensor &own, const at::Tensor &all,
               const std::vector<int64_t> &receiveSizes) {
-    bool isEven =
-        std::all_of(receiveSizes.begin(), receiveSizes.end(),
-                    [&](int64_t size) { return size == receiveSizes.front(); });
+    bool isEven = std::all_of(
+        receiveSizes.begin(), receiveSizes.end(),
+        [&](int64_t size) { return size == receiveSizes.front(); });
     if (isEven) {
       if (own.numel() == 0)
         return;
@@ -291,7 +290,7 @@ private:
       action();
       return std::nullopt;
     } catch (const std::exception &exception) {
-      return causeOf(*store, lostRank(messageOf(exception)), causePatience);
+      return causeOf(*store, lostRank(messageOf(exception)), options.causePatience);
     }
   }
 
@@ -310,8 +309,8 @@ private:
 Expected<std::unique_ptr<Communicator>>
 connectGloo(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
             const GlooOptions &options) {
-  auto communicator =
-      std::make_unique<GlooCommunicator>(std::move(store), rank, size, options);
+  auto communicator = std::make_unique<GlooCommunicator>(std::move(store), rank,
+                                                         size, options);
   if (auto error = communicator->open())
     return *error;
   return std::unique_ptr<Communicator>(std::move(communicator));

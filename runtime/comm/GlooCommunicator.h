@@ -17,11 +17,14 @@
 namespace monarch::runtime {
 
 struct GlooOptions {
-  /// Network interface to listen on; "": the address below.
+  /// Network interface to listen on; "": that of the address below.
   std::string interface;
+  /// "": what this host's name stands for.
   std::string address = "127.0.0.1";
   /// The longest that one operation may wait for other ranks.
   std::chrono::milliseconds patience = std::chrono::seconds(120);
+  /// How long a rank that lost a connection waits for the cause of it.
+  std::chrono::milliseconds causePatience = std::chrono::seconds(2);
 };
 
 /// Connects all ranks of the world with each other: a call of all ranks.

@@ -12,7 +12,7 @@
 namespace monarch::runtime {
 
 Error missingWeight(const WeightRequest &request, std::string what) {
-  return {"MP4010", ExitCode::BadInput, std::move(what), request.names[0],
+  return {"MP4010", ExitCode::Stale, std::move(what), request.names[0],
           "give the weights of the model that the program was made from"};
 }
 

@@ -11,6 +11,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+
 namespace monarch::runtime {
 
 /// A weight of the model, whole.
@@ -20,6 +22,8 @@ struct WeightRequest {
   const Storage &storage;
   DType type;
   std::vector<int64_t> shape;
+  /// Else a buffer or a constant of the file.
+  bool isParameter = true;
 };
 
 class WeightSource {

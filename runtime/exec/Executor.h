@@ -53,6 +53,9 @@ public:
   /// Steps count from 0. The error names rank, step, segment and instruction.
   Expected<StepResult> step(int64_t step, BatchSource &batches);
 
+  /// Where it is, for another thread: "step 3, forward of unit 1, aten::mm".
+  std::string progress() const;
+
   const Program &program() const;
   const Role &role() const;
   const RankView &view() const;

@@ -86,7 +86,8 @@ std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
     Expected<at::Tensor> whole = [&] {
       MemoryScope uncounted(nullptr);
       return weights.read(
-          {entry.names, entry.storage, type, wholeShape(entry.structure)});
+          {entry.names, entry.storage, type, wholeShape(entry.structure),
+           std::is_same_v<std::decay_t<decltype(entry)>, ProgramParameter>});
     }();
     if (!whole)
       return whole.error();

@@ -10,6 +10,8 @@
 #include "runtime/exec/BoxedCall.h"
 #include "runtime/exec/Executor.h"
 
+#include <atomic>
+
 namespace monarch::runtime {
 
 /// An instruction with all that the rank adds to it.
@@ -45,6 +47,8 @@ public:
   RankView view;
   std::vector<at::Tensor> values;
 
+  std::string progressText() const;
+
 private:
   std::optional<Error> loadWeights(WeightSource &weights);
   std::optional<Error> loadInstructions();
@@ -68,8 +72,7 @@ private:
     return emptyTensor(role.values[id].type, shapes[id]);
   }
   int64_t globalUnit(int64_t unit) const;
-  std::string place(const LoadedSegment &segment, int64_t unit,
-                    const Instruction *instruction) const;
+  std::string placeText() const;
 
   ExecutorOptions options;
   Optimizer optimizer;
@@ -85,6 +88,13 @@ private:
   int64_t replica = 0;
   int64_t replicas = 1;
   int64_t currentStep = 0;
+  /// Read by other threads; the parts may be of two moments.
+  struct Progress {
+    std::atomic<int64_t> step = -1;
+    std::atomic<int64_t> unit = -1;
+    std::atomic<SegmentKind> segment = SegmentKind::Count;
+    std::atomic<const Instruction *> instruction = nullptr;
+  } progress;
 };
 
 } // namespace monarch::runtime

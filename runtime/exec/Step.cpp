@@ -25,6 +25,7 @@ Expected<StepResult> Executor::Machine::step(int64_t step,
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   MemoryScope scope(&tally);
   currentStep = step;
+  progress.step = step;
   tally.restartPeak();
   communicator.takeTraffic();
   communicator.setCounting(true);
@@ -79,10 +80,12 @@ std::optional<Error> Executor::Machine::runSchedule(StepResult &result,
 std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
                                                    int64_t unit,
                                                    BatchSource &batches) {
-  const Instruction *current = nullptr;
+  progress.segment = segment.kind;
+  progress.unit = globalUnit(unit);
+  progress.instruction = nullptr;
   auto located = [&](Error error) {
     if (error.where.empty())
-      error.where = place(segment, unit, current);
+      error.where = placeText();
     return error;
   };
   try {
@@ -91,7 +94,7 @@ std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
     if (auto error = readInputs(segment, unit, batches))
       return located(std::move(*error));
     for (const LoadedInstruction &instruction : segment.instructions) {
-      current = instruction.source;
+      progress.instruction = instruction.source;
       if (auto error = run(instruction, unit))
         return located(std::move(*error));
     }
@@ -297,12 +300,18 @@ int64_t Executor::Machine::globalUnit(int64_t unit) const {
   return unit < 0 ? -1 : replica * program.unitsPerReplica + unit;
 }
 
-std::string Executor::Machine::place(const LoadedSegment &segment, int64_t unit,
-                                     const Instruction *instruction) const {
-  std::string text = fmt::format("rank {}, step {}, {}", communicator.rank(),
-                                 currentStep + 1, toString(segment.kind));
-  if (unit >= 0)
-    text += fmt::format(" of unit {}", globalUnit(unit));
+std::string Executor::Machine::placeText() const {
+  return fmt::format("rank {}, {}", communicator.rank(), progressText());
+}
+
+std::string Executor::Machine::progressText() const {
+  if (progress.step < 0)
+    return "before step 1";
+  std::string text = fmt::format("step {}, {}", progress.step + 1,
+                                 toString(progress.segment.load()));
+  if (progress.unit >= 0)
+    text += fmt::format(" of unit {}", progress.unit.load());
+  const Instruction *instruction = progress.instruction;
   if (!instruction)
     return text;
   text += fmt::format(", {}", instruction->kind == InstructionKind::Call
@@ -311,7 +320,8 @@ std::string Executor::Machine::place(const LoadedSegment &segment, int64_t unit,
   if (instruction->op != None)
     text += fmt::format(" of op {}", instruction->op);
   if (!instruction->results.empty() && instruction->results[0] != None)
-    text += fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
+    text +=
+        fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
   return text;
 }
 

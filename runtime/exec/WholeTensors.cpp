@@ -22,12 +22,13 @@ std::vector<SpreadTensor> spreadParameters(const Program &program) {
   return tensors;
 }
 
-std::vector<SpreadTensor> spreadBuffers(const Program &program) {
+std::vector<SpreadTensor> spreadBuffers(const Program &program,
+                                        bool constants) {
   std::vector<SpreadTensor> tensors;
   std::set<std::string> seen;
   for (const Role &role : program.roles)
     for (const ProgramBuffer &buffer : role.buffers)
-      if (!buffer.constant && seen.insert(buffer.names[0]).second)
+      if ((constants || !buffer.constant) && seen.insert(buffer.names[0]).second)
         tensors.push_back({buffer.names, role.stage, buffer.structure,
                            Layout::replicated(program.mesh.axes.size()),
                            role.values[buffer.value].type, buffer.value,

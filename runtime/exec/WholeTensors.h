@@ -26,7 +26,8 @@ struct SpreadTensor {
 /// Parameters of their owners, then buffers (and with `constants` those) of the
 /// first stage that holds them; by stage, then as in the role.
 std::vector<SpreadTensor> spreadParameters(const Program &program);
-std::vector<SpreadTensor> spreadBuffers(const Program &program);
+std::vector<SpreadTensor> spreadBuffers(const Program &program,
+                                        bool constants = false);
 
 /// By first name.
 using NamedTensors = std::map<std::string, at::Tensor>;

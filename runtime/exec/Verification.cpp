@@ -1,0 +1,193 @@
+//===- Verification.cpp - against the one-process meaning -----------------===//
+//
+// See Verification.h.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/exec/Verification.h"
+
+#include "runtime/comm/ThreadCommunicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace monarch::runtime {
+
+namespace {
+
+constexpr double floorShare = 1e-3;
+constexpr double floorShareOfZeros = 1e-2;
+/// Below this share of the largest entry a tensor is zero but for rounding.
+constexpr double zeroShare = 1e-4;
+
+struct Difference {
+  std::string name;
+  double difference = 0;
+  double largest = 0;
+};
+
+double largestEntry(const at::Tensor &tensor) {
+  if (tensor.numel() == 0)
+    return 0;
+  return tensor.to(at::kDouble).abs().max().item().toDouble();
+}
+
+Difference differenceOf(const std::string &name, const at::Tensor &actual,
+                        const at::Tensor &expected) {
+  return {name,
+          largestEntry(actual.to(at::kDouble).sub(expected.to(at::kDouble))),
+          largestEntry(expected)};
+}
+
+/// The worst of tensors of one kind; NaN counts as infinite.
+Difference worstOf(const std::vector<Difference> &differences) {
+  double largest = 0;
+  for (const Difference &each : differences)
+    largest = std::max(largest, each.largest);
+  Difference worst;
+  for (const Difference &each : differences) {
+    double share =
+        each.largest < zeroShare * largest ? floorShareOfZeros : floorShare;
+    double scale = std::max(each.largest, share * largest);
+    double error = each.difference == 0 ? 0 : each.difference / scale;
+    if (!std::isfinite(error))
+      error = std::numeric_limits<double>::infinity();
+    if (worst.name.empty() || error > worst.difference)
+      worst = {each.name, error, each.largest};
+  }
+  return worst;
+}
+
+double toleranceOf(const Program &program) {
+  bool isDouble = true;
+  for (const Role &role : program.roles)
+    for (const ProgramParameter &parameter : role.parameters)
+      isDouble &= role.values[parameter.value].type == DType::Float64;
+  return isDouble ? 1e-12 : 1e-5;
+}
+
+} // namespace
+
+struct Verification::Reference {
+  explicit Reference(double tolerance) { figures.tolerance = tolerance; }
+
+  MemoryTally tally;
+  ThreadWorld world{1};
+  std::unique_ptr<Communicator> communicator = world.communicator(0);
+  std::unique_ptr<Executor> executor;
+  VerifyFigures figures;
+  /// Of the step that runs.
+  const NamedTensors *jobGradients = nullptr;
+  std::vector<Difference> differences;
+  std::string missing;
+
+  void onUpdate(const ProgramParameter &parameter, const at::Tensor &gradient) {
+    auto found = jobGradients->find(parameter.names[0]);
+    if (found == jobGradients->end()) {
+      missing = parameter.names[0];
+      return;
+    }
+    differences.push_back(
+        differenceOf("gradient of " + parameter.names[0], found->second,
+                     gradient));
+    gradient.copy_(found->second);
+  }
+
+  void note(double VerifyFigures::*figure, const Difference &worst) {
+    if (worst.difference <= figures.*figure)
+      return;
+    double before = std::max({figures.loss, figures.gradients, figures.buffers,
+                              figures.weights});
+    figures.*figure = worst.difference;
+    if (worst.difference > before)
+      figures.worst = worst.name;
+  }
+
+  template <typename Entries>
+  void compare(const Entries &entries, const NamedTensors &tensors,
+               double VerifyFigures::*figure) {
+    std::vector<Difference> all;
+    for (const auto &entry : entries)
+      if (auto found = tensors.find(entry.names[0]); found != tensors.end())
+        all.push_back(differenceOf(entry.names[0], found->second,
+                                   executor->value(entry.value)));
+    note(figure, worstOf(all));
+  }
+};
+
+Verification::Verification(std::unique_ptr<Reference> reference)
+    : reference(std::move(reference)) {}
+Verification::~Verification() = default;
+
+Expected<std::unique_ptr<Verification>>
+Verification::create(const Program &program, const Program &oneProcess,
+                     WeightSource &weights, int64_t seed,
+                     OptimizerSettings optimizer) {
+  if (oneProcess.worldSize() != 1 ||
+      oneProcess.modelDigest != program.modelDigest ||
+      oneProcess.globalRows != program.globalRows ||
+      oneProcess.unitRows != program.unitRows ||
+      oneProcess.optimizer != program.optimizer)
+    return Error{"MP4009", ExitCode::Stale,
+                 "the one-process program is not of the same model, batch and "
+                 "optimizer",
+                 "", "compile the plan again"};
+  auto reference = std::make_unique<Reference>(toleranceOf(program));
+  ExecutorOptions options;
+  options.seed = seed;
+  options.optimizer = optimizer;
+  options.onUpdate = [raw = reference.get()](const ProgramParameter &parameter,
+                                             const at::Tensor &,
+                                             const at::Tensor &gradient) {
+    raw->onUpdate(parameter, gradient);
+  };
+  auto executor =
+      Executor::create(oneProcess, *reference->communicator, reference->tally,
+                       weights, std::move(options));
+  if (!executor)
+    return executor.error();
+  reference->executor = std::move(*executor);
+  return std::unique_ptr<Verification>(new Verification(std::move(reference)));
+}
+
+std::optional<Error> Verification::step(int64_t step, BatchSource &batches,
+                                        double loss,
+                                        const NamedTensors &gradients) {
+  reference->jobGradients = &gradients;
+  reference->differences.clear();
+  auto result = reference->executor->step(step, batches);
+  reference->jobGradients = nullptr;
+  if (!result) {
+    Error error = result.error();
+    error.where = "the one-process program: " + error.where;
+    return error;
+  }
+  if (!reference->missing.empty())
+    return contradiction("the job has no gradient of " + reference->missing);
+  if (!result->loss)
+    return contradiction("the one-process program has no loss");
+  Difference lossError{fmt::format("loss of step {}", step + 1),
+                       std::abs(loss - *result->loss), std::abs(*result->loss)};
+  reference->note(&VerifyFigures::loss, worstOf({lossError}));
+  reference->note(&VerifyFigures::gradients,
+                  worstOf(reference->differences));
+  return std::nullopt;
+}
+
+void Verification::compareBuffers(const NamedTensors &buffers) {
+  reference->compare(reference->executor->role().buffers, buffers,
+                     &VerifyFigures::buffers);
+}
+
+void Verification::compareWeights(const NamedTensors &weights) {
+  reference->compare(reference->executor->role().parameters, weights,
+                     &VerifyFigures::weights);
+}
+
+const VerifyFigures &Verification::figures() const {
+  return reference->figures;
+}
+
+} // namespace monarch::runtime
