@@ -24,14 +24,14 @@ int main(int argc, char **argv) {
   app.add_option("DIR", options.directory, "Program files")->required();
   app.add_option("--weights", options.weights,
                  "The model's .pt2, or safetensors");
-  auto *init = app.add_option("--init", initSeed,
-                              "Fresh parameters from this seed");
+  auto *init =
+      app.add_option("--init", initSeed, "Fresh parameters from this seed");
   app.add_option("--data", options.data,
                  "Batches as safetensors (default: synthetic)");
-  auto *stepsOption =
-      app.add_option("--steps", steps, "Training steps (default: all of the "
-                                       "data, or 1)")
-          ->check(CLI::PositiveNumber);
+  auto *stepsOption = app.add_option("--steps", steps,
+                                     "Training steps (default: all of the "
+                                     "data, or 1)")
+                          ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "Of dropout and synthetic batches");
   app.add_option("--lr", options.optimizer.learningRate, "Learning rate");
   app.add_option("--weight-decay", options.optimizer.weightDecay,

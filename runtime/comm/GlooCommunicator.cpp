@@ -26,6 +26,14 @@ namespace {
 using Device = std::shared_ptr<::gloo::transport::Device>;
 using ProcessGroup = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
+using Blocks = std::vector<at::Tensor>;
+
+/// Larger all-reduces take Gloo's ring, which needs little scratch; smaller
+/// ones fewer rounds and headers.
+constexpr size_t ringBytes = size_t{1} << 20;
+/// Tags of exchanges start again here.
+constexpr int64_t maxTag = int64_t{1} << 20;
+
 bool addsNatively(at::ScalarType type) {
   return type == at::kFloat || type == at::kDouble || type == at::kLong ||
          type == at::kInt;
@@ -42,12 +50,6 @@ std::vector<int64_t> evenSizes(int64_t count, int64_t parts) {
   return sizes;
 }
 
-std::vector<int64_t> scaled(std::vector<int64_t> sizes, int64_t factor) {
-  for (int64_t &size : sizes)
-    size *= factor;
-  return sizes;
-}
-
 class GlooCommunicator final : public Communicator {
 public:
   GlooCommunicator(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
@@ -60,8 +62,8 @@ public:
       return std::nullopt;
     return guarded([&] {
       if (!options.interface.empty())
-        device = c10d::ProcessGroupGloo::createDeviceForInterface(
-            options.interface);
+        device =
+            c10d::ProcessGroupGloo::createDeviceForInterface(options.interface);
       else if (!options.address.empty())
         device =
             c10d::ProcessGroupGloo::createDeviceForHostname(options.address);
@@ -121,12 +123,13 @@ private:
   };
 
   ProcessGroup makeGroup(const std::string &name, int64_t rank, int64_t size) {
-    auto groupOptions = c10d::ProcessGroupGloo::Options::create(options.patience);
+    auto groupOptions =
+        c10d::ProcessGroupGloo::Options::create(options.patience);
     groupOptions->devices.push_back(device);
     groupOptions->threads = 1;
     return c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>(
-            "gloo/" + name, store->implementation().store),
+        c10::make_intrusive<c10d::PrefixStore>("gloo/" + name,
+                                               store->implementation().store),
         static_cast<int>(rank), static_cast<int>(size), groupOptions);
   }
 
@@ -146,18 +149,28 @@ private:
 
   std::optional<Error> doAllReduce(const Group &group, const at::Tensor &tensor,
                                    Reduction reduction) override {
-    if (tensor.numel() == 0)
-      return std::nullopt;
     return guarded([&] {
-      if (!addsNatively(tensor.scalar_type())) {
-        reduceNarrow(group, tensor, reduction);
+      if (addsNatively(tensor.scalar_type()) && tensor.nbytes() > ringBytes) {
+        std::vector<at::Tensor> tensors{tensor};
+        c10d::AllreduceOptions reduceOptions;
+        if (reduction == Reduction::Max)
+          reduceOptions.reduceOp = c10d::ReduceOp::MAX;
+        processGroup(group)->allreduce(tensors, reduceOptions)->wait();
         return;
       }
-      std::vector<at::Tensor> tensors{tensor};
-      c10d::AllreduceOptions reduceOptions;
-      if (reduction == Reduction::Max)
-        reduceOptions.reduceOp = c10d::ReduceOp::MAX;
-      processGroup(group)->allreduce(tensors, reduceOptions)->wait();
+      at::Tensor flat = tensor.view(-1);
+      if (group.size() == 2) {
+        // The whole to each other: as many bytes, in one round.
+        at::Tensor both = flat.new_empty({2, flat.numel()});
+        both[group.own].copy_(flat);
+        exchange(group, {flat, flat}, {both[0], both[1]});
+        flat.copy_(reduced(both, reduction));
+        return;
+      }
+      std::vector<int64_t> sizes = evenSizes(flat.numel(), group.size());
+      at::Tensor own = reduced(
+          exchangedBlocks(group, flat, sizes, sizes[group.own]), reduction);
+      gather(group, own.to(tensor.scalar_type()), flat, sizes);
     });
   }
 
@@ -182,7 +195,12 @@ private:
   doAllToAll(const Group &group, const at::Tensor &out, const at::Tensor &in,
              const std::vector<int64_t> &sendSizes,
              const std::vector<int64_t> &receiveSizes) override {
-    return guarded([&] { exchange(group, out, in, sendSizes, receiveSizes); });
+    return guarded([&] {
+      Blocks sends = out.view(-1).split_with_sizes(sendSizes);
+      Blocks receives = in.view(-1).split_with_sizes(receiveSizes);
+      receives[group.own].copy_(sends[group.own]);
+      exchange(group, sends, receives);
+    });
   }
 
   std::optional<Error> doSend(const at::Tensor &tensor, int64_t to, int64_t tag,
@@ -215,33 +233,38 @@ private:
     return world;
   }
 
-  void exchange(const Group &group, const at::Tensor &out, const at::Tensor &in,
-                const std::vector<int64_t> &sendSizes,
-                const std::vector<int64_t> &receiveSizes) {
-    at::Tensor outBytes = bytesOf(out), inBytes = bytesOf(in);
-    std::vector<int64_t> sends = scaled(sendSizes, out.element_size());
-    std::vector<int64_t> receives = scaled(receiveSizes, in.element_size());
-    processGroup(group)
-        ->all_to_all_single(inBytes, outBytes, receives, sends)
-        ->wait();
+  /// Block i to and from each other member i, straight from and into the
+  /// buffers; empty blocks are no messages. The own block is the caller's.
+  void exchange(const Group &group, const Blocks &sends,
+                const Blocks &receives) {
+    ProcessGroup &members = processGroup(group);
+    // Members exchange in the same order, so a counter tells exchanges apart.
+    int tag = static_cast<int>(exchanges[group.ranks]++ % maxTag);
+    std::vector<std::vector<at::Tensor>> held;
+    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+    for (int64_t i = 1; i < group.size(); ++i) {
+      int64_t from = (group.own + group.size() - i) % group.size();
+      if (receives[from].numel() == 0)
+        continue;
+      held.push_back({bytesOf(receives[from])});
+      works.push_back(members->recv(held.back(), static_cast<int>(from), tag));
+    }
+    for (int64_t i = 1; i < group.size(); ++i) {
+      int64_t to = (group.own + i) % group.size();
+      if (sends[to].numel() == 0)
+        continue;
+      held.push_back({bytesOf(sends[to])});
+      works.push_back(members->send(held.back(), static_cast<int>(to), tag));
+    }
+    for (const auto &work : works)
+      work->wait();
   }
 
   void gather(const Group &group, const at::Tensor &own, const at::Tensor &all,
               const std::vector<int64_t> &receiveSizes) {
-    bool isEven = std::all_of(
-        receiveSizes.begin(), receiveSizes.end(),
-        [&](int64_t size) { return size == receiveSizes.front(); });
-    if (isEven) {
-      if (own.numel() == 0)
-        return;
-      at::Tensor ownBytes = bytesOf(own), allBytes = bytesOf(all);
-      processGroup(group)->all_gather_single(allBytes, ownBytes)->wait();
-      return;
-    }
-    // The same block to every other member.
-    std::vector<int64_t> sends(group.size(), own.numel());
-    exchange(group, own.view(-1).repeat({group.size()}), all, sends,
-             receiveSizes);
+    Blocks receives = all.view(-1).split_with_sizes(receiveSizes);
+    receives[group.own].copy_(own.view(-1));
+    exchange(group, Blocks(group.size(), own.view(-1)), receives);
   }
 
   /// Row i: member i's block for this rank.
@@ -249,8 +272,9 @@ private:
                              const std::vector<int64_t> &sendSizes,
                              int64_t ownSize) {
     at::Tensor blocks = flat.new_empty({group.size(), ownSize});
-    exchange(group, flat, blocks, sendSizes,
-             std::vector<int64_t>(group.size(), ownSize));
+    Blocks sends = flat.split_with_sizes(sendSizes);
+    blocks[group.own].copy_(sends[group.own]);
+    exchange(group, sends, blocks.unbind());
     return blocks;
   }
 
@@ -270,18 +294,6 @@ private:
     return total;
   }
 
-  /// Reduce-scatter and all-gather in the narrow type, sums in a wide one.
-  void reduceNarrow(const Group &group, const at::Tensor &tensor,
-                    Reduction reduction) {
-    at::Tensor flat = tensor.view(-1);
-    std::vector<int64_t> sizes = evenSizes(flat.numel(), group.size());
-    at::Tensor own =
-        reduced(exchangedBlocks(group, flat, sizes, sizes[group.own]),
-                reduction)
-            .to(tensor.scalar_type());
-    gather(group, own, flat, sizes);
-  }
-
   /// Exceptions become errors; a broken connection the cause of its breaking.
   template <typename Action> std::optional<Error> guarded(Action action) {
     try {
@@ -290,7 +302,8 @@ private:
       action();
       return std::nullopt;
     } catch (const std::exception &exception) {
-      return causeOf(*store, lostRank(messageOf(exception)), options.causePatience);
+      return causeOf(*store, lostRank(messageOf(exception)),
+                     options.causePatience);
     }
   }
 
@@ -299,6 +312,7 @@ private:
   Device device;
   ProcessGroup world;
   std::map<RankList, ProcessGroup> groups;
+  std::map<RankList, int64_t> exchanges;
   std::map<int64_t, std::vector<Sent>> pending;
   int64_t barriers = 0;
   bool aborted = false;
@@ -309,8 +323,8 @@ private:
 Expected<std::unique_ptr<Communicator>>
 connectGloo(std::shared_ptr<JobStore> store, int64_t rank, int64_t size,
             const GlooOptions &options) {
-  auto communicator = std::make_unique<GlooCommunicator>(std::move(store), rank,
-                                                         size, options);
+  auto communicator =
+      std::make_unique<GlooCommunicator>(std::move(store), rank, size, options);
   if (auto error = communicator->open())
     return *error;
   return std::unique_ptr<Communicator>(std::move(communicator));

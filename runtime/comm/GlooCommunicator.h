@@ -1,10 +1,12 @@
 //===- GlooCommunicator.h - ranks as processes, over TCP ------------------===//
 //
-// c10d's Gloo backend, one process group for each distinct list of ranks. What
-// Gloo lacks is composed: a reduce-scatter is an all-to-all and a local sum in
-// rank order (its own is an all-reduce in disguise), sums of narrow types are
-// exchanged narrow and added wide. Gloo kills the process when sizes differ
-// between ranks, so `verify` proves them before a program starts.
+// c10d's Gloo backend, one process group for each distinct list of ranks. Its
+// all-reduce serves large tensors. All else is composed of its sends and
+// receives, block by block and without copies: a reduce-scatter is an exchange
+// and a local sum in rank order (Gloo's own is an all-reduce in disguise), a
+// small all-reduce that and a gather, sums of narrow types are exchanged narrow
+// and added wide. Gloo kills the process when sizes differ between ranks, so
+// `verify` proves them before a program starts.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -7,12 +7,18 @@
 
 #include "runtime/support/Tensors.h"
 
+#include <c10/util/Flags.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+C10_DECLARE_int(caffe2_log_level);
+
 namespace monarch::runtime {
+
+void quietTransports() { FLAGS_caffe2_log_level = c10::GLOG_ERROR; }
 
 static Error storeError(const std::exception &exception) {
   return {"MP4006", ExitCode::LostRank,

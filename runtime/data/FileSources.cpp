@@ -30,13 +30,12 @@ bool isConvertible(DType from, DType to) {
 
 /// Bytes [offset, ...) of a tensor as one of this shape.
 Expected<at::Tensor> readTensor(SafetensorsFile &file,
-                                const SafetensorsTensor &tensor,
-                                int64_t offset,
+                                const SafetensorsTensor &tensor, int64_t offset,
                                 const std::vector<int64_t> &shape) {
   at::Tensor read = emptyTensor(tensor.type, shape);
-  if (auto error = file.read(tensor, offset,
-                             static_cast<int64_t>(read.nbytes()),
-                             read.mutable_data_ptr()))
+  if (auto error =
+          file.read(tensor, offset, static_cast<int64_t>(read.nbytes()),
+                    read.mutable_data_ptr()))
     return *error;
   return read;
 }
@@ -102,10 +101,9 @@ public:
       return missingBatch(request,
                           fmt::format("{} has no such tensor", file.path()));
     if (!isConvertible(tensor->type, request.type))
-      return missingBatch(request,
-                          fmt::format("the tensor is {}, the program wants {}",
-                                      toString(tensor->type),
-                                      toString(request.type)));
+      return missingBatch(
+          request, fmt::format("the tensor is {}, the program wants {}",
+                               toString(tensor->type), toString(request.type)));
     int64_t rowDim = request.input.rowDim;
     std::vector<int64_t> stored = tensor->shape;
     bool fits = stored.size() == request.shape.size();
@@ -119,16 +117,15 @@ public:
     }
     if (!fits || stored != request.shape)
       return missingBatch(
-          request, fmt::format("the tensor is {}, a unit of it must be {}",
-                               shapeText(tensor->shape),
-                               shapeText(request.shape)));
+          request,
+          fmt::format("the tensor is {}, a unit of it must be {}",
+                      shapeText(tensor->shape), shapeText(request.shape)));
     Expected<at::Tensor> read = [&] {
       if (rowDim > 0)
         return readTensor(file, *tensor, 0, tensor->shape);
-      int64_t bytesPerRow =
-          rowDim < 0 || tensor->shape[0] == 0
-              ? 0
-              : tensor->bytes / tensor->shape[0];
+      int64_t bytesPerRow = rowDim < 0 || tensor->shape[0] == 0
+                                ? 0
+                                : tensor->bytes / tensor->shape[0];
       return readTensor(file, *tensor, first * bytesPerRow, request.shape);
     }();
     if (!read)

@@ -38,8 +38,8 @@ class Stream {
 public:
   Stream(int64_t seed, int64_t step, std::string_view name)
       : key(mix(mix(static_cast<uint64_t>(seed)) ^
-                mix(static_cast<uint64_t>(step) + 0x5bd1e995) ^
-                hashOf(name))) {}
+                mix(static_cast<uint64_t>(step) + 0x5bd1e995) ^ hashOf(name))) {
+  }
 
   uint64_t bits(int64_t position) const {
     return mix(key ^ mix(static_cast<uint64_t>(position)));
@@ -51,8 +51,8 @@ public:
   /// Box-Muller.
   double normal(int64_t position) const {
     uint64_t first = bits(position);
-    double radius = std::sqrt(-2 * std::log((double(first >> 11) + 0.5) /
-                                            double(uint64_t{1} << 53)));
+    double radius = std::sqrt(
+        -2 * std::log((double(first >> 11) + 0.5) / double(uint64_t{1} << 53)));
     double angle = 2 * std::numbers::pi * double(mix(first) >> 11) /
                    double(uint64_t{1} << 53);
     return radius * std::cos(angle);
@@ -126,9 +126,8 @@ Expected<at::Tensor> InitialWeights::read(const WeightRequest &request) {
   if (isCalled(name, "weight") && request.shape.size() == 1)
     return zeroTensor(request.type, request.shape).fill_(1);
   Stream stream(seed, 0, name);
-  return drawn(request.shape, true, request.type, 0, [&](int64_t i) {
-    return weightDeviation * stream.normal(i);
-  });
+  return drawn(request.shape, true, request.type, 0,
+               [&](int64_t i) { return weightDeviation * stream.normal(i); });
 }
 
 } // namespace monarch::runtime

@@ -68,8 +68,7 @@ public:
     if (!json)
       return json.error();
     JsonDocument document{*json, where};
-    for (const auto &[name, value] :
-         JsonValue(document)["config"].fields()) {
+    for (const auto &[name, value] : JsonValue(document)["config"].fields()) {
       JsonValue meta = value["tensor_meta"];
       Entry entry;
       entry.record = folder + value["path_name"].string();
@@ -101,11 +100,11 @@ public:
       if (entry.shape != request.shape ||
           isFloating(entry.type) != isFloating(request.type))
         return missingWeight(
-            request, fmt::format("the model holds {} {}, the program wants {} "
-                                 "{}",
-                                 toString(entry.type), shapeText(entry.shape),
-                                 toString(request.type),
-                                 shapeText(request.shape)));
+            request,
+            fmt::format("the model holds {} {}, the program wants {} "
+                        "{}",
+                        toString(entry.type), shapeText(entry.shape),
+                        toString(request.type), shapeText(request.shape)));
       return readEntry(request, entry);
     }
     return missingWeight(request, archive.path() + " has no such tensor");
@@ -129,8 +128,8 @@ private:
     overflows |= __builtin_add_overflow(extent, entry.offset, &end) ||
                  __builtin_mul_overflow(end, width, &end);
     if (!record || record->size == 0)
-      return missingWeight(request, archive.path() +
-                                        " was exported without weights");
+      return missingWeight(request,
+                           archive.path() + " was exported without weights");
     if (overflows || static_cast<uint64_t>(end) > record->size)
       return missingWeight(request, "the tensor reaches beyond its record in " +
                                         archive.path());

@@ -320,8 +320,7 @@ std::string Executor::Machine::progressText() const {
   if (instruction->op != None)
     text += fmt::format(" of op {}", instruction->op);
   if (!instruction->results.empty() && instruction->results[0] != None)
-    text +=
-        fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
+    text += fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
   return text;
 }
 

@@ -89,17 +89,16 @@ struct Verification::Reference {
       missing = parameter.names[0];
       return;
     }
-    differences.push_back(
-        differenceOf("gradient of " + parameter.names[0], found->second,
-                     gradient));
+    differences.push_back(differenceOf("gradient of " + parameter.names[0],
+                                       found->second, gradient));
     gradient.copy_(found->second);
   }
 
   void note(double VerifyFigures::*figure, const Difference &worst) {
     if (worst.difference <= figures.*figure)
       return;
-    double before = std::max({figures.loss, figures.gradients, figures.buffers,
-                              figures.weights});
+    double before = std::max(
+        {figures.loss, figures.gradients, figures.buffers, figures.weights});
     figures.*figure = worst.difference;
     if (worst.difference > before)
       figures.worst = worst.name;
@@ -171,8 +170,7 @@ std::optional<Error> Verification::step(int64_t step, BatchSource &batches,
   Difference lossError{fmt::format("loss of step {}", step + 1),
                        std::abs(loss - *result->loss), std::abs(*result->loss)};
   reference->note(&VerifyFigures::loss, worstOf({lossError}));
-  reference->note(&VerifyFigures::gradients,
-                  worstOf(reference->differences));
+  reference->note(&VerifyFigures::gradients, worstOf(reference->differences));
   return std::nullopt;
 }
 

@@ -28,7 +28,8 @@ std::vector<SpreadTensor> spreadBuffers(const Program &program,
   std::set<std::string> seen;
   for (const Role &role : program.roles)
     for (const ProgramBuffer &buffer : role.buffers)
-      if ((constants || !buffer.constant) && seen.insert(buffer.names[0]).second)
+      if ((constants || !buffer.constant) &&
+          seen.insert(buffer.names[0]).second)
         tensors.push_back({buffer.names, role.stage, buffer.structure,
                            Layout::replicated(program.mesh.axes.size()),
                            role.values[buffer.value].type, buffer.value,

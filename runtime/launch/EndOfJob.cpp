@@ -46,8 +46,8 @@ static void writeErrorFile(const std::string &path, const Error &error) {
   json["message"]["extraInfo"]["py_callstack"] = "";
   json["message"]["extraInfo"]["timestamp"] = std::to_string(now.count());
   // Nobody is left to tell if this fails; the exit code still says it.
-  (void)writeFile(path, json.dump(-1, ' ', true,
-                                  nlohmann::json::error_handler_t::replace));
+  (void)writeFile(
+      path, json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 void endJob(const JobPlace &place, const Error &error) {

@@ -37,10 +37,9 @@ Expected<JobPlace> placeFromEnvironment(
                    parsed <= high;
     if (!isRight && !error)
       error = badEnvironment(
-          value.empty()
-              ? fmt::format("{} is not set", name)
-              : fmt::format("{} is '{}', not a number from {} to {}", name,
-                            value, low, high));
+          value.empty() ? fmt::format("{} is not set", name)
+                        : fmt::format("{} is '{}', not a number from {} to {}",
+                                      name, value, low, high));
     return isRight ? parsed : low;
   };
 

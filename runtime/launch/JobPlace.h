@@ -31,7 +31,7 @@ std::string attemptPrefix(const std::string &restartCount);
 inline constexpr const char *errorPipeVariable = "MONARCH_ERROR_PIPE";
 
 /// Without RANK and WORLD_SIZE: alone. MP4007 names what is missing or wrong.
-Expected<JobPlace> placeFromEnvironment(
-    const std::function<const char *(const char *)> &variable);
+Expected<JobPlace>
+placeFromEnvironment(const std::function<const char *(const char *)> &variable);
 
 } // namespace monarch::runtime

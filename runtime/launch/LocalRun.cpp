@@ -151,8 +151,9 @@ private:
         {errorPipeVariable, std::to_string(pipeEnd)}};
     if (!std::getenv("OMP_NUM_THREADS")) {
       int64_t cores = std::thread::hardware_concurrency();
-      variables.emplace_back("OMP_NUM_THREADS",
-                             std::to_string(std::max<int64_t>(1, cores / ranks)));
+      variables.emplace_back(
+          "OMP_NUM_THREADS",
+          std::to_string(std::max<int64_t>(1, cores / ranks)));
     }
     return variables;
   }
@@ -168,9 +169,9 @@ private:
     int timeout = -1;
     if (cause)
       timeout = static_cast<int>(std::max<int64_t>(
-          0, std::chrono::ceil<std::chrono::milliseconds>(deadline -
-                                                          Clock::now())
-                 .count()));
+          0,
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now())
+              .count()));
     ::poll(watched.data(), watched.size(), timeout);
     for (size_t i = 0; i < watched.size(); ++i)
       if (watched[i].revents)
@@ -256,6 +257,7 @@ Expected<std::string> findRankExecutable() {
 
 std::optional<Error> runLocal(const RunOptions &options,
                               const std::string &rankExecutable) {
+  quietTransports();
   auto program = readProgram(options.directory);
   if (!program)
     return program.error();

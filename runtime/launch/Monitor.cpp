@@ -89,11 +89,11 @@ std::optional<Error> Monitor::listen() {
       neighbour.beat = (*heard)[i].value_or("");
       neighbour.changed = Clock::now();
     } else if (Clock::now() - neighbour.changed > heartbeatWindow) {
-      Error lost = lostRank(fmt::format("rank {} fell silent for {} s",
-                                        neighbour.rank,
-                                        heartbeatWindow.count()));
-      lost.where = fmt::format("rank {}, {}", neighbour.rank,
-                               whereOf(neighbour.beat));
+      Error lost =
+          lostRank(fmt::format("rank {} fell silent for {} s", neighbour.rank,
+                               heartbeatWindow.count()));
+      lost.where =
+          fmt::format("rank {}, {}", neighbour.rank, whereOf(neighbour.beat));
       return reportFailure(*store, lost);
     }
   }

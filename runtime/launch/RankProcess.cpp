@@ -41,8 +41,7 @@ Expected<std::unique_ptr<WeightSource>> weightsOf(const RunOptions &options) {
     file = std::move(*opened);
   }
   if (options.initSeed)
-    file =
-        std::make_unique<InitialWeights>(*options.initSeed, std::move(file));
+    file = std::make_unique<InitialWeights>(*options.initSeed, std::move(file));
   if (!file)
     return Error{"MP4010", ExitCode::Usage, "no weights", "command line",
                  "give --weights FILE, or --init SEED for fresh ones"};
@@ -130,8 +129,8 @@ private:
     if (const char *name = std::getenv("GLOO_SOCKET_IFNAME");
         name && gloo.interface.empty())
       gloo.interface = name;
-    bool isLocal = place.store.host == "localhost" ||
-                   place.store.host.starts_with("127.");
+    bool isLocal =
+        place.store.host == "localhost" || place.store.host.starts_with("127.");
     gloo.address = isLocal ? "127.0.0.1" : "";
     gloo.patience = options.timeout;
     gloo.causePatience = heartbeatWindow + std::chrono::seconds(1);
@@ -188,8 +187,8 @@ private:
       if (!read)
         return read.error();
       oneProcess = std::move(*read);
-      auto verification = Verification::create(
-          program, oneProcess, *weights, options.seed, options.optimizer);
+      auto verification = Verification::create(program, oneProcess, *weights,
+                                               options.seed, options.optimizer);
       if (!verification)
         return verification.error();
       reference = std::move(*verification);
@@ -209,10 +208,10 @@ private:
     int64_t available = (*file)->steps(program);
     steps = std::min(options.steps.value_or(available), available);
     if (steps == 0)
-      return Error{"MP4011", ExitCode::BadInput,
-                   "the data holds no whole global batch", options.data,
-                   fmt::format("a step takes {} rows of the batch",
-                               program.globalRows)};
+      return Error{
+          "MP4011", ExitCode::BadInput, "the data holds no whole global batch",
+          options.data,
+          fmt::format("a step takes {} rows of the batch", program.globalRows)};
     batches = std::move(*file);
     return std::nullopt;
   }
@@ -347,9 +346,8 @@ private:
       for (const std::string &name : tensor.names)
         if (writer) {
           const at::Tensor &data = whole->begin()->second;
-          if (auto error =
-                  writer->write(name, 0, data.const_data_ptr(),
-                                static_cast<int64_t>(data.nbytes())))
+          if (auto error = writer->write(name, 0, data.const_data_ptr(),
+                                         static_cast<int64_t>(data.nbytes())))
             return error;
         }
     }
@@ -443,6 +441,7 @@ private:
 
 int runRank(const RunOptions &options, const JobPlace &place) {
   installMemoryTally();
+  quietTransports();
   std::optional<Error> error;
   {
     RankProcess process(options, place);

@@ -300,7 +300,7 @@ void writeRole(Program &program, Role &role, const TwoLayers &options) {
       std::vector<Expr> shape = w.shapeOf(w1, layouts.restOfW1);
       int32_t flat = w.make({shape[0] * shape[1]}, "grad w1 block");
       Instruction &scatter =
-          w.append(InstructionKind::ReduceScatter, "", {gradient1}, {flat});
+          w.append(InstructionKind::ReduceScatter, "sum", {gradient1}, {flat});
       scatter.axes = {dataAxis};
       scatter.sendSizes = w.blockSizes(w1, layouts.restOfW1);
       reduced = w.call("aten::view", {flat}, {OperandArg{0}, shape}, shape,
