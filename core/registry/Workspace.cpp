@@ -105,6 +105,15 @@ int64_t promotedBytes(const std::string &name, const Tensors &operands) {
   return bytes;
 }
 
+/// Copies of transposed matrices go through a square of 60 x 60 elements.
+int64_t transposingBytes(const TensorType &from, const TensorType &to) {
+  constexpr int64_t Square = 60 * 60;
+  return from.contiguous || from.shape.size() != 2 ||
+                 elementCount(from) < Square
+             ? 0
+             : Square * byteWidth(to.type);
+}
+
 /// Integers narrower than the sum's int64 are widened first.
 int64_t widenedBytes(const TensorType &operand) {
   return isFloating(operand.type) || operand.type == DType::Int64
@@ -165,12 +174,8 @@ int64_t workspaceBytes(const std::string &name, const Tensors &operands,
   // Two rows of sums a thread.
   if (name == "aten::native_layer_norm_backward" && operands.size() > 4)
     return 2 * byteCount(operands[4]);
-  // Transposing copies go through a square of 60 x 60 elements.
   if (name == "aten::clone" || name == "aten::_to_copy")
-    return operands[0].contiguous
-               ? 0
-               : std::min<int64_t>(byteCount(results[0]),
-                                   60 * 60 * byteWidth(results[0].type));
+    return transposingBytes(operands[0], results[0]);
   if (name == "aten::index_select")
     return operands[0].contiguous ? 0 : byteCount(operands[0]);
   if (name == "aten::sum" || name == "aten::sum.dim_IntList")

@@ -265,8 +265,9 @@ private:
       return world.failure;
     }
     tensor.view(-1).copy_(parcel.tensor.view(-1));
+    // The tensor stays until `waitForSends`, as with every transport: a rank's
+    // peak does not depend on how fast another is.
     parcel.taken = true;
-    parcel.tensor.reset();
     world.parcelsChanged.notify_all();
     return std::nullopt;
   }
