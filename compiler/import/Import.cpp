@@ -179,8 +179,8 @@ private:
         return raw;
       Graph graph = normalize(std::move(*raw));
       graph.unitRows = rows;
-      if (capturing.countMeans && !areCountsLinear(graph)) {
-        capturing.countMeans = false;
+      if (auto names = nonlinearCounts(graph); !names.empty()) {
+        capturing.plainMeans.insert(names.begin(), names.end());
         continue;
       }
       graph.separable = isSeparable(graph);

@@ -68,33 +68,28 @@ bool isSum(const Graph &graph, ValueId id) {
 
 } // namespace
 
-bool areCountsLinear(const Graph &graph) {
-  if (graph.loss == None)
-    return graph.counts.empty();
-  std::set<ValueId> counted;
-  for (ValueId term : termsOf(graph))
-    if (isMean(graph, term))
-      counted.insert(graph.op(graph.value(term).producer).operands[1]);
+std::set<std::string> nonlinearCounts(const Graph &graph) {
+  std::set<ValueId> means;
+  if (graph.loss != None)
+    for (ValueId term : termsOf(graph))
+      if (isMean(graph, term))
+        means.insert(term);
+  std::set<std::string> names;
   for (const Op &op : graph.ops) {
     if (op.phase == Phase::Backward)
       break;
-    for (ValueId operand : op.operands)
-      if (isInverseCount(graph, operand) && counted.count(operand) == 0)
-        return false;
-  }
-  // A mean that is a term may be read elsewhere too.
-  for (ValueId term : termsOf(graph)) {
-    if (!isMean(graph, term))
-      continue;
-    for (const Op &op : graph.ops) {
-      if (op.phase == Phase::Backward)
-        break;
-      if (std::count(op.operands.begin(), op.operands.end(), term) != 0 &&
-          !isSumOfTerms(op))
-        return false;
+    const bool isTerm = !op.results.empty() && means.count(op.results[0]) != 0;
+    for (ValueId operand : op.operands) {
+      if (isInverseCount(graph, operand) && !isTerm)
+        names.insert(graph.value(operand).name);
+      // A mean that is a term of the loss and read elsewhere too.
+      if (means.count(operand) != 0 && !isSumOfTerms(op))
+        names.insert(
+            graph.value(graph.op(graph.value(operand).producer).operands[1])
+                .name);
     }
   }
-  return true;
+  return names;
 }
 
 bool isSeparable(const Graph &graph) {

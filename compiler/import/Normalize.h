@@ -8,12 +8,15 @@
 
 #include "core/graph/Graph.h"
 
+#include <set>
+
 namespace monarch {
 
 Graph normalize(Graph raw);
 
-/// Whether each mean of the loss (LossCount) goes into it linearly.
-bool areCountsLinear(const Graph &graph);
+/// Names of the InverseCount leaves that do not go linearly into the loss, and
+/// nowhere else.
+std::set<std::string> nonlinearCounts(const Graph &graph);
 /// Whether the loss is a sum over rows, or sums divided by their counts.
 bool isSeparable(const Graph &graph);
 

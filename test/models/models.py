@@ -9,7 +9,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-NAMES = ("mlp", "regressor", "gpt", "gpt2", "llama")
+NAMES = ("mlp", "regressor", "metric", "gpt", "gpt2", "llama")
 
 # width, heads, key/value heads, vocabulary, sequence length, layers
 SIZES = {
@@ -59,6 +59,14 @@ class Regressor(nn.Module):
         if target is None:
             return y
         return F.mse_loss(y, target) + 0.1 * y.abs().mean(), y
+
+
+class Metric(Regressor):
+    """Also returns a number that is no loss and not linear in its mean."""
+
+    def forward(self, x, target):
+        loss, y = super().forward(x, target)
+        return loss, y, y.abs().mean().exp()
 
 
 class Block(nn.Module):
@@ -132,7 +140,7 @@ def hugging_face(name, size, dropout):
 
 def build(name, size, seed, dropout):
     torch.manual_seed(seed)
-    own = {"mlp": Mlp, "regressor": Regressor, "gpt": Gpt}
+    own = {"mlp": Mlp, "regressor": Regressor, "metric": Metric, "gpt": Gpt}
     model = own[name](size, dropout) if name in own else hugging_face(name, size, dropout)
     # Biases and norms start at constants; distinct values find swapped slices.
     with torch.no_grad():
@@ -149,7 +157,7 @@ def batch(name, size, rows, generator, labels=True):
         return torch.randint(0, high, shape, generator=generator)
 
     s, v = size["sequence"], size["vocabulary"]
-    if name in ("mlp", "regressor"):
+    if name in ("mlp", "regressor", "metric"):
         data = dict(x=torch.randn(rows, size["width"], generator=generator))
         if name == "mlp":
             data["labels"] = integers(v, rows)

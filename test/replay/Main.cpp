@@ -2,6 +2,7 @@
 //
 // usage: replay MODEL.pt2 --data BATCH.safetensors --reference R.safetensors
 //               [--loss SPEC] [--rows N]
+//        replay MODEL.pt2 --data BATCH.safetensors --write R.safetensors ...
 // Runs one step in float64 and compares loss, gradients and buffers with those
 // that test/models/reference.py wrote. Prints the worst error; exit code 1 past
 // 1e-12. Error of a tensor: max|difference| / max(max|tensor|, 1e-3 * the
@@ -22,6 +23,13 @@
 namespace monarch {
 
 namespace {
+
+DType typeOf(const at::Tensor &tensor) {
+  for (int i = 0; i <= static_cast<int>(DType::Float64); ++i)
+    if (scalarTypeOf(static_cast<DType>(i)) == tensor.scalar_type())
+      return static_cast<DType>(i);
+  TORCH_CHECK(false, "a type that the project does not know");
+}
 
 [[noreturn]] void fail(const Error &error) {
   std::cerr << toString(error) << "\n";
@@ -123,6 +131,35 @@ private:
   int count = 0;
 };
 
+int write(const Graph &graph, const Step &step, const std::string &path) {
+  NamedTensors results = {{"loss", step.loss}};
+  for (const Parameter &parameter : graph.parameters)
+    if (auto found = step.gradients.find(parameter.names[0]);
+        found != step.gradients.end())
+      results["gradient:" + found->first] = found->second;
+  for (const auto &[name, tensor] : step.buffers)
+    results["buffer:" + name] = tensor;
+  std::vector<SafetensorsTensor> entries;
+  for (auto &[name, tensor] : results) {
+    tensor = tensor.contiguous();
+    SafetensorsTensor entry;
+    entry.name = name;
+    entry.type = typeOf(tensor);
+    entry.shape = tensor.sizes().vec();
+    entries.push_back(std::move(entry));
+  }
+  auto writer = SafetensorsWriter::create(path, std::move(entries));
+  if (!writer)
+    fail(writer.error());
+  for (const auto &[name, tensor] : results)
+    if (auto error = writer->write(name, 0, tensor.data_ptr(),
+                                   static_cast<int64_t>(tensor.nbytes())))
+      fail(*error);
+  if (auto error = writer->commit())
+    fail(*error);
+  return 0;
+}
+
 int compare(const Graph &graph, const Step &step,
             const NamedTensors &reference) {
   double scale = 0;
@@ -168,17 +205,24 @@ int compare(const Graph &graph, const Step &step,
 
 } // namespace monarch
 
-int main(int argc, char **argv) {
+namespace {
+
+int run(int argc, char **argv) {
   using namespace monarch;
-  std::string model, data, reference;
+  std::string model, data, reference, output;
   ImportOptions options;
   CLI::App app("Replays a model's joint graph and compares with a reference");
   app.add_option("model", model)->required();
   app.add_option("--data", data)->required();
-  app.add_option("--reference", reference)->required();
+  auto *compared = app.add_option("--reference", reference);
+  auto *written = app.add_option("--write", output)->excludes(compared);
   app.add_option("--loss", options.loss);
   app.add_option("--rows", options.unitRows);
   CLI11_PARSE(app, argc, argv);
+  if (compared->empty() == written->empty()) {
+    std::cerr << "give --reference or --write\n";
+    return 2;
+  }
   auto asStored = importModel(model, options);
   if (!asStored)
     fail(asStored.error());
@@ -187,6 +231,19 @@ int main(int argc, char **argv) {
   if (!graph)
     fail(graph.error());
   const NamedTensors leaves = readLeaves(model, *graph, *asStored);
-  const Step step = replayStep(*graph, leaves, readTensors(data), /*seed=*/0);
+  const Step step = replayStep(*graph, leaves, readTensors(data), /*seed=*/7);
+  if (!written->empty())
+    return write(*graph, step, output);
   return compare(*graph, step, readTensors(reference));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception &exception) {
+    std::cerr << exception.what() << "\n";
+    return 70;
+  }
 }

@@ -66,6 +66,23 @@ class Replay(unittest.TestCase):
         self.check("regressor", batch=ROWS)
         self.check("regressor", dynamic_batch=True)
 
+    def test_a_mean_that_is_no_part_of_the_loss(self):
+        self.check("metric", dynamic_batch=True)
+
+    def test_dropout_does_not_depend_on_the_units(self):
+        for name in ("gpt", "gpt2"):
+            export.export(name, self.model, dropout=0.2, dynamic_batch=True, data=self.data,
+                          rows=ROWS)
+            command = [BINARY, self.model, "--data", self.data]
+            subprocess.run([*command, "--write", self.expected, "--rows", str(ROWS)], check=True)
+            for rows in (1, 2, 3):
+                with self.subTest(name=name, rows=rows):
+                    run = self.replay("--rows", str(rows))
+                    self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            # The masks are not all ones.
+            reference.reference(self.model, self.data, self.expected)
+            self.assertEqual(self.replay("--rows", str(ROWS)).returncode, 1)
+
     def test_finds_a_wrong_gradient(self):
         self.check("mlp", batch=ROWS)
         tensors = load_file(self.expected)

@@ -48,7 +48,7 @@ public:
   Graph run() {
     DefaultType type(options.promoteToFloat64);
     RecordingScope recording(recorder);
-    Overrides overrides(recorder, options.countMeans);
+    Overrides overrides(recorder, options.plainMeans);
     at::AutoGradMode gradients(options.train);
     makeLeaves();
     pairs.startForward();

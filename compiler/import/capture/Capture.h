@@ -10,6 +10,8 @@
 
 #include "compiler/import/capture/ExportedProgram.h"
 
+#include <set>
+
 namespace monarch {
 
 /// `--loss`: an output as it is, or a mean cross-entropy over logits.
@@ -30,9 +32,10 @@ struct CaptureOptions {
   bool train = true;
   /// All floating types become float64, the program's own casts too.
   bool promoteToFloat64 = false;
-  /// Means that end in a scalar become sum times InverseCount. Right only where
-  /// they go linearly into the loss, which the caller checks.
-  bool countMeans = true;
+  /// A mean that ends in a scalar becomes sum times a leaf InverseCount. That
+  /// is right only where it goes linearly into the loss, which the caller
+  /// checks: the leaves named here are not made.
+  std::set<std::string> plainMeans;
 };
 
 Expected<Graph> capture(const ExportedProgram &program,

@@ -23,7 +23,9 @@ namespace monarch {
 struct Overrides::State {
   Recorder &recorder;
   at::Tensor random;
+  const std::set<std::string> &plainMeans;
   int64_t streams = 0;
+  int64_t means = 0;
   std::vector<c10::RegistrationHandleRAII> kernels;
   std::unique_ptr<torch::Library> gradients;
 };
@@ -37,8 +39,10 @@ using torch::autograd::variable_list;
 /// The overrides at work: kernels are plain functions.
 struct {
   Recorder *recorder = nullptr;
-  Tensor *random = nullptr;
+  const Tensor *random = nullptr;
+  const std::set<std::string> *plainMeans = nullptr;
   int64_t *streams = nullptr;
+  int64_t *means = nullptr;
 } active;
 
 template <typename Signature> auto op(const char *name) {
@@ -196,29 +200,40 @@ Tensor attentionOf(const Tensor &query, const Tensor &key, const Tensor &value,
   return isBatched ? out : out.squeeze(0);
 }
 
-Tensor meanOf(const Tensor &sum, const LossCount &count) {
+/// The name of the next mean's leaf; nullopt where the mean stays one.
+std::optional<std::string> nextMean() {
+  std::string name = "inverse_count." + std::to_string((*active.means)++);
+  if (active.plainMeans->count(name) != 0)
+    return std::nullopt;
+  return name;
+}
+
+Tensor meanOf(const Tensor &sum, const std::string &name, LossCount count) {
   Recorder &recorder = *active.recorder;
-  Graph &graph = recorder.graph;
-  Tensor inverse =
-      recorder.leaf(ValueKind::InverseCount,
-                    "inverse_count." + std::to_string(graph.counts.size()),
-                    *toDType(sum.scalar_type()), {});
-  graph.counts.push_back(count);
-  graph.counts.back().inverseCount = recorder.idOf(inverse);
+  Tensor inverse = recorder.leaf(ValueKind::InverseCount, name,
+                                 *toDType(sum.scalar_type()), {});
+  count.inverseCount = recorder.idOf(inverse);
+  recorder.graph.counts.push_back(count);
   return sum.mul(inverse);
 }
 
-LossCount everyElement(const Tensor &x) {
+Tensor meanOfElements(const Tensor &sum, int64_t elements) {
+  auto name = nextMean();
+  if (!name)
+    return sum.div(elements);
   LossCount count;
-  count.perUnit = x.numel();
-  return count;
+  count.perUnit = elements;
+  return meanOf(sum, *name, count);
 }
 
 Tensor nllLoss(const Tensor &x, const Tensor &target,
                const OptionalTensor &weight, int64_t reduction,
                c10::SymInt ignoreIndex) {
   // With class weights the count is not one of elements.
-  if (reduction != at::Reduction::Mean || (weight && weight->defined()))
+  bool isCounted =
+      reduction == at::Reduction::Mean && !(weight && weight->defined());
+  auto name = isCounted ? nextMean() : std::nullopt;
+  if (!name)
     return at::native::nll_loss_nd_symint(x, target, weight, reduction,
                                           ignoreIndex);
   LossCount count;
@@ -226,28 +241,30 @@ Tensor nllLoss(const Tensor &x, const Tensor &target,
   count.ignoreIndex = ignoreIndex.guard_int(__FILE__, __LINE__);
   return meanOf(at::native::nll_loss_nd_symint(x, target, {},
                                                at::Reduction::Sum, ignoreIndex),
-                count);
+                *name, count);
 }
 
 Tensor mseLoss(const Tensor &x, const Tensor &target, int64_t reduction) {
   Tensor squares = at::pow(at::sub(x, target), 2);
   if (reduction == at::Reduction::None)
     return squares;
-  if (reduction == at::Reduction::Sum)
-    return squares.sum();
-  return meanOf(squares.sum(), everyElement(squares));
+  Tensor sum = squares.sum();
+  return reduction == at::Reduction::Sum ? sum
+                                         : meanOfElements(sum, squares.numel());
 }
 
 Tensor fullMean(const Tensor &x, std::optional<at::ScalarType> type) {
-  return meanOf(at::sum(x, type), everyElement(x));
+  return meanOfElements(at::sum(x, type), x.numel());
 }
 
 } // namespace
 
-Overrides::Overrides(Recorder &recorder, bool countMeans)
-    : state(new State{recorder, {}, 0, {}, nullptr}) {
+Overrides::Overrides(Recorder &recorder,
+                     const std::set<std::string> &plainMeans)
+    : state(new State{recorder, {}, plainMeans, 0, 0, {}, nullptr}) {
   state->random = recorder.leaf(ValueKind::Random, "random", DType::Int64, {3});
-  active = {&recorder, &state->random, &state->streams};
+  active = {&recorder, &state->random, &plainMeans, &state->streams,
+            &state->means};
   state->gradients = std::make_unique<torch::Library>(
       torch::Library::IMPL, "monarch", c10::DispatchKey::Autograd, __FILE__,
       __LINE__);
@@ -262,11 +279,9 @@ Overrides::Overrides(Recorder &recorder, bool countMeans)
   add("aten::scaled_dot_product_attention", &attentionOf);
   add("aten::dropout", &dropoutOf);
   add("aten::dropout_", &dropoutInPlace);
-  if (countMeans) {
-    add("aten::nll_loss_nd", &nllLoss);
-    add("aten::mse_loss", &mseLoss);
-    add("aten::mean", &fullMean);
-  }
+  add("aten::nll_loss_nd", &nllLoss);
+  add("aten::mse_loss", &mseLoss);
+  add("aten::mean", &fullMean);
 }
 
 Overrides::~Overrides() { active = {}; }

@@ -11,12 +11,14 @@
 
 #include "compiler/import/capture/Recorder.h"
 
+#include <set>
+
 namespace monarch {
 
 class Overrides {
 public:
-  /// `countMeans` false leaves the losses as they are.
-  Overrides(Recorder &recorder, bool countMeans);
+  /// The means whose leaf would have one of these names stay means of the unit.
+  Overrides(Recorder &recorder, const std::set<std::string> &plainMeans);
   ~Overrides();
   Overrides(const Overrides &) = delete;
   Overrides &operator=(const Overrides &) = delete;
