@@ -15,14 +15,15 @@ namespace monarch {
 struct ImportOptions; // compiler/import/Import.h
 
 /// Where the IR after each phase is written, numbered in the order of the
-/// phases ("1-aten.mlir", "2-dist.mlir", "3-dist-local.mlir"). "": nowhere.
+/// phases: "1-aten.mlir", "2-aten-live.mlir" (loadGraph), "3-dist.mlir",
+/// "4-dist-local.mlir" (compile). "": nowhere.
 struct DumpOptions {
   std::string directory;
 };
 
 /// The joint graph of a model file: `.pt2` through import and aten, or
-/// `monarch.graph/1` as it stands (then `options` must be the defaults: the
-/// file has its loss and shapes already; they are not looked at).
+/// `monarch.graph/1` as it stands: of `options` it takes the rows of the unit
+/// alone, its loss and shapes are in the file.
 Expected<Graph> loadGraph(const std::string &modelPath,
                           const ImportOptions &options,
                           const DumpOptions &dump = {});

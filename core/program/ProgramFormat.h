@@ -16,6 +16,8 @@ inline constexpr std::string_view ManifestFile = "manifest.json";
 
 /// "role-0.json".
 std::string roleFile(size_t stage);
+/// The manifest, or the file of a role.
+bool isProgramFile(const std::string &name);
 
 /// All enumerators in order, for parsing by name.
 template <typename Enum> struct Enumerators;

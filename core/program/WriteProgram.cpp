@@ -221,12 +221,12 @@ Json manifestOf(const Program &program,
   return json;
 }
 
+} // namespace
+
 bool isProgramFile(const std::string &name) {
   return name == ManifestFile ||
          (name.rfind("role-", 0) == 0 && name.ends_with(".json"));
 }
-
-} // namespace
 
 std::string roleFile(size_t stage) {
   return fmt::format("role-{}.json", stage);

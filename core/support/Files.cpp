@@ -136,9 +136,14 @@ writeDirectory(const std::string &directory,
   if (fs::create_directories(temporary, code); code)
     return cannotWrite(path, code.message());
   std::optional<Error> error;
-  for (const auto &[name, bytes] : files)
+  for (const auto &[name, bytes] : files) {
+    fs::path file = fs::path(temporary) / name;
     if (!error)
-      error = writeFile(temporary + "/" + name, bytes);
+      if (fs::create_directories(file.parent_path(), code); code)
+        error = cannotWrite(path, code.message());
+    if (!error)
+      error = writeFile(file.string(), bytes);
+  }
   std::string old = temporary + ".old";
   if (!error && exists)
     if (fs::rename(path, old, code); code)

@@ -25,7 +25,8 @@ Expected<std::string> readFile(const std::string &path,
 /// MP1902 when it cannot be written.
 std::optional<Error> writeFile(const std::string &path, std::string_view bytes);
 
-/// Makes a directory of these files (name to bytes). A directory that is there
+/// Makes a directory of these files (name to bytes; names may have folders in
+/// them). A directory that is there
 /// is replaced if `mayReplace` agrees to every name in it, else refused.
 std::optional<Error>
 writeDirectory(const std::string &path,

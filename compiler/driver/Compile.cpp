@@ -1,0 +1,112 @@
+//===- Compile.cpp - from decisions to program files ----------------------===//
+
+#include "compiler/driver/Phases.h"
+#include "compiler/emit/Emit.h"
+#include "compiler/partition/Partition.h"
+#include "compiler/partition/Passes.h"
+#include "core/program/ProgramFormat.h"
+#include "core/program/Verify.h"
+#include "core/support/Files.h"
+
+using namespace mlir;
+
+namespace monarch {
+
+/// Where --verify finds the one-process program, inside the program's folder.
+static constexpr std::string_view OneProcessFolder = "one_process";
+
+/// A resolved plan through dist, and proved.
+static Expected<Program> lower(const planner::Resolved &resolved,
+                               const Graph &graph, const DumpOptions &dump) {
+  Phases phases(dump, /*first=*/3);
+  OwningOpRef<ModuleOp> module = partition(resolved, graph, phases.context);
+  if (auto error = phases.finish(*module, "dist"))
+    return *error;
+  auto error = phases.run(*module, [](PassManager &manager) {
+    auto &programs = manager.nest<dist::ProgramOp>();
+    programs.addPass(createLocalize());
+    programs.addPass(createVerifyPartitioned());
+  });
+  if (error)
+    return *error;
+  if (auto error = phases.finish(*module, "dist-local"))
+    return *error;
+  Expected<Program> program = emit(*module);
+  if (!program)
+    return program;
+  if (std::vector<Error> errors = verify(*program); !errors.empty())
+    return errors.front();
+  return program;
+}
+
+static std::optional<Error> writeCompiled(const Compiled &compiled,
+                                          const std::string &directory) {
+  std::map<std::string, std::string> files = filesOf(compiled.program);
+  for (auto &[name, bytes] : filesOf(compiled.oneProcess))
+    files[std::string(OneProcessFolder) + "/" + name] = bytes;
+  return writeDirectory(directory, files, [](const std::string &name) {
+    return name == OneProcessFolder || isProgramFile(name);
+  });
+}
+
+Expected<Compiled> compile(const StrategySpace &space,
+                           const planner::Decisions &decisions,
+                           const std::string &planDigest,
+                           const CompileOptions &options) {
+  Expected<planner::Resolved> resolved = planner::resolve(space, decisions);
+  if (!resolved)
+    return resolved.error();
+  resolved->program.planDigest = planDigest;
+  Expected<Program> program = lower(*resolved, space.graph(), options.dump);
+  if (!program)
+    return program.error();
+
+  planner::Decisions alone =
+      planner::oneProcess(space.graph(), space, decisions.globalRows);
+  alone.optimizer = decisions.optimizer;
+  Expected<planner::Resolved> whole = planner::resolve(space, alone);
+  if (!whole)
+    return whole.error();
+  whole->program.planDigest = planDigest;
+  Expected<Program> oneProcess = lower(*whole, space.graph(), {});
+  if (!oneProcess)
+    return oneProcess.error();
+
+  Compiled compiled{std::move(*program), std::move(*oneProcess),
+                    std::move(resolved->remarks)};
+  if (auto error = writeCompiled(compiled, options.outDirectory))
+    return *error;
+  return compiled;
+}
+
+/// Rows of the graph whose digest the plan holds; a graph of other rows has
+/// another.
+static int64_t digestedRows(const planner::PlanFile &plan) {
+  const Json &inputs = plan.document["inputs"];
+  if (!inputs.is_object() || !inputs.contains("graph"))
+    return planner::unitRowsOf(plan);
+  const Json &graph = inputs["graph"];
+  bool known = graph.is_object() && graph.contains("unit_rows") &&
+               graph["unit_rows"].is_number_integer();
+  return known ? graph["unit_rows"].get<int64_t>() : planner::unitRowsOf(plan);
+}
+
+Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
+                           const CompileOptions &options) {
+  Expected<Graph> planned = withUnitRows(graph, digestedRows(plan));
+  if (!planned)
+    return planned.error();
+  if (auto error = planner::checkInputs(plan, digest(*planned), ""))
+    return *error;
+  Expected<Graph> unit = withUnitRows(graph, planner::unitRowsOf(plan));
+  if (!unit)
+    return unit.error();
+  StrategySpace space(*unit);
+  Expected<planner::Decisions> decisions =
+      planner::expandDecisions(plan, space);
+  if (!decisions)
+    return decisions.error();
+  return compile(space, *decisions, planner::planDigest(plan), options);
+}
+
+} // namespace monarch
