@@ -41,8 +41,6 @@ Expected<StepResult> Executor::step(int64_t step, BatchSource &batches) {
   return machine->step(step, batches);
 }
 
-std::string Executor::progress() const { return machine->progressText(); }
-
 const Program &Executor::program() const { return machine->program; }
 const Role &Executor::role() const { return machine->role; }
 const RankView &Executor::view() const { return machine->view; }

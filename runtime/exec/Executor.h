@@ -13,6 +13,7 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/data/Sources.h"
 #include "runtime/exec/Optimizer.h"
+#include "runtime/exec/Progress.h"
 #include "runtime/support/MemoryTally.h"
 #include "runtime/support/Tensors.h"
 
@@ -29,6 +30,8 @@ struct ExecutorOptions {
   std::function<void(const ProgramParameter &parameter, const at::Tensor &value,
                      const at::Tensor &gradient)>
       onUpdate;
+  /// Where the rank says where it is; outlives the executor. May be null.
+  Progress *progress = nullptr;
 };
 
 struct StepResult {
@@ -52,9 +55,6 @@ public:
 
   /// Steps count from 0. The error names rank, step, segment and instruction.
   Expected<StepResult> step(int64_t step, BatchSource &batches);
-
-  /// Where it is, for another thread: "step 3, forward of unit 1, aten::mm".
-  std::string progress() const;
 
   const Program &program() const;
   const Role &role() const;

@@ -44,7 +44,8 @@ Executor::Machine::Machine(const Program &program, Communicator &communicator,
       view(program.mesh, program.tables, role.shards,
            program.mesh.coordinates(communicator.rank() % program.mesh.size())),
       values(role.values.size()), options(std::move(options)),
-      optimizer(program.optimizer, this->options.optimizer) {
+      optimizer(program.optimizer, this->options.optimizer),
+      progress(this->options.progress ? *this->options.progress : ownProgress) {
   for (size_t axis = 0; axis < program.mesh.axes.size(); ++axis)
     if (program.mesh.axes[axis].role == AxisRole::Data) {
       replica =

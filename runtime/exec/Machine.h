@@ -10,8 +10,6 @@
 #include "runtime/exec/BoxedCall.h"
 #include "runtime/exec/Executor.h"
 
-#include <atomic>
-
 namespace monarch::runtime {
 
 /// An instruction with all that the rank adds to it.
@@ -46,8 +44,6 @@ public:
   const Role &role;
   RankView view;
   std::vector<at::Tensor> values;
-
-  std::string progressText() const;
 
 private:
   std::optional<Error> loadWeights(WeightSource &weights);
@@ -88,13 +84,8 @@ private:
   int64_t replica = 0;
   int64_t replicas = 1;
   int64_t currentStep = 0;
-  /// Read by other threads; the parts may be of two moments.
-  struct Progress {
-    std::atomic<int64_t> step = -1;
-    std::atomic<int64_t> unit = -1;
-    std::atomic<SegmentKind> segment = SegmentKind::Count;
-    std::atomic<const Instruction *> instruction = nullptr;
-  } progress;
+  Progress ownProgress;
+  Progress &progress;
 };
 
 } // namespace monarch::runtime

@@ -25,7 +25,7 @@ Expected<StepResult> Executor::Machine::step(int64_t step,
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
   MemoryScope scope(&tally);
   currentStep = step;
-  progress.step = step;
+  progress.step = step + 1;
   tally.restartPeak();
   communicator.takeTraffic();
   communicator.setCounting(true);
@@ -80,9 +80,9 @@ std::optional<Error> Executor::Machine::runSchedule(StepResult &result,
 std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
                                                    int64_t unit,
                                                    BatchSource &batches) {
-  progress.segment = segment.kind;
+  progress.segment = static_cast<int32_t>(segment.kind);
   progress.unit = globalUnit(unit);
-  progress.instruction = nullptr;
+  progress.instruction = -1;
   auto located = [&](Error error) {
     if (error.where.empty())
       error.where = placeText();
@@ -94,7 +94,7 @@ std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
     if (auto error = readInputs(segment, unit, batches))
       return located(std::move(*error));
     for (const LoadedInstruction &instruction : segment.instructions) {
-      progress.instruction = instruction.source;
+      ++progress.instruction;
       if (auto error = run(instruction, unit))
         return located(std::move(*error));
     }
@@ -301,27 +301,8 @@ int64_t Executor::Machine::globalUnit(int64_t unit) const {
 }
 
 std::string Executor::Machine::placeText() const {
-  return fmt::format("rank {}, {}", communicator.rank(), progressText());
-}
-
-std::string Executor::Machine::progressText() const {
-  if (progress.step < 0)
-    return "before step 1";
-  std::string text = fmt::format("step {}, {}", progress.step + 1,
-                                 toString(progress.segment.load()));
-  if (progress.unit >= 0)
-    text += fmt::format(" of unit {}", progress.unit.load());
-  const Instruction *instruction = progress.instruction;
-  if (!instruction)
-    return text;
-  text += fmt::format(", {}", instruction->kind == InstructionKind::Call
-                                  ? std::string_view(instruction->name)
-                                  : toString(instruction->kind));
-  if (instruction->op != None)
-    text += fmt::format(" of op {}", instruction->op);
-  if (!instruction->results.empty() && instruction->results[0] != None)
-    text += fmt::format(" -> '{}'", role.values[instruction->results[0]].name);
-  return text;
+  return fmt::format("rank {}, {}", communicator.rank(),
+                     textOf(progress, role));
 }
 
 } // namespace monarch::runtime

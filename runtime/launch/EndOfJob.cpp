@@ -43,7 +43,7 @@ static void writeErrorFile(const std::string &path, const Error &error) {
       std::chrono::system_clock::now().time_since_epoch());
   nlohmann::json json;
   json["message"]["message"] = causeLine(error);
-  json["message"]["extraInfo"]["py_callstack"] = "";
+  json["message"]["extraInfo"]["py_callstack"] = causeLine(error);
   json["message"]["extraInfo"]["timestamp"] = std::to_string(now.count());
   // Nobody is left to tell if this fails; the exit code still says it.
   (void)writeFile(

@@ -47,6 +47,9 @@ Expected<JobPlace> placeFromEnvironment(
   place.errorFile = text("TORCHELASTIC_ERROR_FILE");
   if (variable(errorPipeVariable))
     place.errorPipe = static_cast<int>(number(errorPipeVariable, 0, 1 << 20));
+  if (variable(progressFileVariable))
+    place.progressFile =
+        static_cast<int>(number(progressFileVariable, 0, 1 << 20));
   if (!variable("RANK") && !variable("WORLD_SIZE"))
     return error ? Expected<JobPlace>(*error) : place;
   place.worldSize = number("WORLD_SIZE", 1, 1 << 20);

@@ -22,13 +22,16 @@ struct JobPlace {
   std::string errorFile;
   /// A pipe to the launcher that takes the error instead of stderr; -1: none.
   int errorPipe = -1;
+  /// A page of the launcher's that says where the rank is; -1: none.
+  int progressFile = -1;
 };
 
 /// Prefix of the keys of one attempt under an elastic agent's store.
 std::string attemptPrefix(const std::string &restartCount);
 
-/// Name of the variable with the pipe's descriptor.
+/// Variables with descriptors that the launcher hands down.
 inline constexpr const char *errorPipeVariable = "MONARCH_ERROR_PIPE";
+inline constexpr const char *progressFileVariable = "MONARCH_PROGRESS_FILE";
 
 /// Without RANK and WORLD_SIZE: alone. MP4007 names what is missing or wrong.
 Expected<JobPlace>

@@ -9,6 +9,7 @@
 #include "core/program/Verify.h"
 #include "runtime/comm/Communicator.h"
 #include "runtime/comm/Failure.h"
+#include "runtime/exec/Progress.h"
 #include "runtime/launch/JobPlace.h"
 #include "runtime/launch/Monitor.h"
 
@@ -46,6 +47,7 @@ struct Child {
   pid_t pid = -1;
   int pipe = -1;
   std::string text;
+  std::optional<SharedProgress> progress;
   bool isRunning() const { return pid > 0; }
 };
 
@@ -82,8 +84,10 @@ private:
 
 class LocalJob {
 public:
-  LocalJob(const RunOptions &options, std::string executable, int64_t ranks)
-      : options(options), executable(std::move(executable)), ranks(ranks) {}
+  LocalJob(const RunOptions &options, std::string executable,
+           const Program &program)
+      : options(options), executable(std::move(executable)), program(program),
+        ranks(program.worldSize()) {}
   ~LocalJob() { killAll(); }
 
   std::optional<Error> run() {
@@ -115,7 +119,12 @@ private:
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
       return launchError("cannot make a pipe");
+    std::optional<SharedProgress> progress = SharedProgress::create();
     auto variables = variablesOf(rank, ends[1]);
+    int progressFile = progress ? progress->descriptor() : -1;
+    if (progress)
+      variables.emplace_back(progressFileVariable,
+                             std::to_string(progressFile));
     ExecImage image(executable, argumentsOf(options), variables);
     pid_t parent = ::getpid();
     pid_t pid = ::fork();
@@ -125,6 +134,8 @@ private:
       if (::getppid() != parent)
         ::_exit(static_cast<int>(ExitCode::RunFailed));
       ::fcntl(ends[1], F_SETFD, 0);
+      if (progressFile >= 0)
+        ::fcntl(progressFile, F_SETFD, 0);
       image.exec();
       ::_exit(127);
     }
@@ -133,7 +144,7 @@ private:
       ::close(ends[0]);
       return launchError("cannot start a rank");
     }
-    children.push_back({rank, pid, ends[0], ""});
+    children.push_back({rank, pid, ends[0], "", std::move(progress)});
     return std::nullopt;
   }
 
@@ -204,13 +215,19 @@ private:
                                          ::strsignal(WTERMSIG(status)))
                            : fmt::format("exited with {} without a word",
                                          WEXITSTATUS(status)));
-      error->where =
-          fmt::format("rank {}, {}", child.rank, lastSign(*store, child.rank));
+      error->where = fmt::format("rank {}, {}", child.rank, placeOf(child));
     }
     if (cause)
       return;
     cause = reportFailure(*store, *error);
     deadline = Clock::now() + grace;
+  }
+
+  std::string placeOf(Child &child) {
+    if (!child.progress)
+      return lastSign(*store, child.rank);
+    return textOf(child.progress->progress(),
+                  program.roles[child.rank / program.mesh.size()]);
   }
 
   void killAll() {
@@ -227,6 +244,7 @@ private:
 
   const RunOptions &options;
   std::string executable;
+  const Program &program;
   int64_t ranks;
   std::shared_ptr<JobStore> store;
   std::vector<Child> children;
@@ -264,7 +282,7 @@ std::optional<Error> runLocal(const RunOptions &options,
   std::vector<Error> violations = verify(*program);
   if (!violations.empty())
     return violations.front();
-  return LocalJob(options, rankExecutable, program->worldSize()).run();
+  return LocalJob(options, rankExecutable, *program).run();
 }
 
 } // namespace monarch::runtime

@@ -24,6 +24,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <thread>
 
 namespace monarch::runtime {
 
@@ -51,7 +53,10 @@ Expected<std::unique_ptr<WeightSource>> weightsOf(const RunOptions &options) {
 class RankProcess {
 public:
   RankProcess(const RunOptions &options, const JobPlace &place)
-      : options(options), place(place) {}
+      : options(options), place(place),
+        shared(place.progressFile < 0
+                   ? std::nullopt
+                   : SharedProgress::open(place.progressFile)) {}
 
   std::optional<Error> run() {
     if (auto error = prove())
@@ -70,6 +75,10 @@ public:
 private:
   bool isAlone() const { return place.worldSize == 1; }
   bool isFirst() const { return place.rank == 0; }
+  Progress &progress() { return shared ? shared->progress() : own; }
+  const Role &role() const {
+    return program.roles[place.rank / program.mesh.size()];
+  }
 
   /// The others are told; what was said before counts.
   Error reported(Error error) {
@@ -119,10 +128,7 @@ private:
       return reported(second.error());
     monitor = std::make_unique<Monitor>(
         *second, place.rank, place.worldSize,
-        [this] {
-          const Executor *current = watched;
-          return current ? current->progress() : "before step 1";
-        },
+        [this] { return textOf(progress(), role()); },
         [this](const Error &error) { endJob(place, error); });
     GlooOptions gloo;
     gloo.interface = options.interface;
@@ -170,6 +176,7 @@ private:
     ExecutorOptions executorOptions;
     executorOptions.seed = options.seed;
     executorOptions.optimizer = options.optimizer;
+    executorOptions.progress = &progress();
     if (options.verify)
       executorOptions.onUpdate = [this](const ProgramParameter &parameter,
                                         const at::Tensor &,
@@ -181,7 +188,6 @@ private:
     if (!created)
       return created.error();
     executor = std::move(*created);
-    watched = executor.get();
     if (options.verify && isFirst()) {
       auto read = readProgram(options.directory + "/one_process");
       if (!read)
@@ -422,6 +428,8 @@ private:
   const JobPlace &place;
   Program program;
   Program oneProcess;
+  Progress own;
+  std::optional<SharedProgress> shared;
   ThreadWorld aloneWorld{1};
   std::shared_ptr<JobStore> store;
   std::unique_ptr<Communicator> communicator;
@@ -429,7 +437,6 @@ private:
   std::unique_ptr<BatchSource> batches;
   std::map<int32_t, at::Tensor> gradients;
   std::unique_ptr<Executor> executor;
-  std::atomic<const Executor *> watched = nullptr;
   std::unique_ptr<Verification> reference;
   std::unique_ptr<Monitor> monitor;
   int64_t steps = 0;

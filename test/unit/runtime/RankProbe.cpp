@@ -26,8 +26,8 @@
 
 #include <cstdlib>
 #include <dirent.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <string>
 #include <sys/socket.h>
@@ -78,11 +78,12 @@ int64_t kernelBytesSent(int storePort) {
         (peer.sin_family != AF_INET && peer.sin_family != AF_INET6) ||
         ntohs(peer.sin_port) == storePort)
       continue;
-    tcp_info info{};
+    // Linux' tcp_info is longer than the C library's: bytes_sent and
+    // bytes_retrans are its 64-bit words at 200 and 208.
+    uint64_t info[32] = {};
     size = sizeof(info);
-    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
-      bytes += static_cast<int64_t>(info.tcpi_bytes_sent) -
-               static_cast<int64_t>(info.tcpi_bytes_retrans);
+    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &size) == 0)
+      bytes += static_cast<int64_t>(info[25] - info[26]);
   }
   ::closedir(folder);
   return bytes;
