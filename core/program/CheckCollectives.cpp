@@ -15,10 +15,8 @@ namespace {
 
 class CollectiveChecker {
 public:
-  CollectiveChecker(const Program &program, const StageSizes &sizes,
-                    Findings &findings)
-      : mesh(program.mesh), sizes(sizes), role(sizes.role()),
-        findings(findings) {}
+  CollectiveChecker(const StageSizes &sizes, Findings &findings)
+      : sizes(sizes), role(sizes.role()), findings(findings) {}
 
   void run() {
     for (const Segment &segment : role.segments)
@@ -46,14 +44,6 @@ private:
     int64_t operand = 0, result = 0;
   };
 
-  const std::vector<GroupMembers> &groupsOf(const std::vector<int> &axes) {
-    auto [found, isNew] = groups.try_emplace(axes);
-    if (isNew)
-      for (int64_t rank = 0; rank < sizes.ranks(); ++rank)
-        found->second.push_back(membersOf(mesh, rank, axes));
-    return found->second;
-  }
-
   std::string problemOf(const Instruction &instruction) {
     std::vector<Sizes> all;
     for (int64_t rank = 0; rank < sizes.ranks(); ++rank) {
@@ -68,7 +58,7 @@ private:
             return fmt::format("a block of {} elements at rank {}", size, rank);
       all.push_back(std::move(own));
     }
-    const std::vector<GroupMembers> &members = groupsOf(instruction.axes);
+    const std::vector<GroupMembers> &members = sizes.groups(instruction.axes);
     for (int64_t rank = 0; rank < sizes.ranks(); ++rank) {
       std::string problem =
           bufferProblem(instruction.kind, all[rank], members[rank].own);
@@ -177,18 +167,15 @@ private:
     return "";
   }
 
-  const Mesh &mesh;
   const StageSizes &sizes;
   const Role &role;
   Findings &findings;
-  std::map<std::vector<int>, std::vector<GroupMembers>> groups;
 };
 
 } // namespace
 
-void checkCollectives(const Program &program, const StageSizes &sizes,
-                      Findings &findings) {
-  CollectiveChecker(program, sizes, findings).run();
+void checkCollectives(const StageSizes &sizes, Findings &findings) {
+  CollectiveChecker(sizes, findings).run();
 }
 
 } // namespace monarch

@@ -247,23 +247,21 @@ ShapeRule ruleFor(const Instruction &instruction) {
 
 void checkShapes(const StageSizes &sizes, Findings &findings) {
   const Role &role = sizes.role();
-  std::vector<std::vector<int64_t>> classes = sizes.classes();
   for (const Segment &segment : role.segments)
     for (size_t i = 0; i < segment.instructions.size(); ++i) {
       const Instruction &instruction = segment.instructions[i];
       ShapeRule rule = ruleFor(instruction);
       if (!rule)
         continue;
-      for (const std::vector<int64_t> &ranks : classes) {
-        CallTypes call{sizes.tensors(instruction.operands, ranks.front()),
-                       sizes.tensors(instruction.results, ranks.front())};
+      for (int64_t rank : sizes.classes()) {
+        CallTypes call{sizes.tensors(instruction.operands, rank),
+                       sizes.tensors(instruction.results, rank)};
         std::string problem = call.operands.empty() || call.results.empty()
                                   ? "operands or results are missing"
                                   : rule(call);
         if (problem.empty())
           continue;
-        findings.add("MP2150",
-                     fmt::format("rank {}: {}", ranks.front(), problem),
+        findings.add("MP2150", fmt::format("rank {}: {}", rank, problem),
                      placeOf(role, segment, i));
         break;
       }

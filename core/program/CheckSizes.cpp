@@ -22,9 +22,9 @@ public:
 
   void run() {
     // Ranks of a class have the same sizes.
-    for (const std::vector<int64_t> &ranks : sizes.classes())
+    for (int64_t rank : sizes.classes())
       for (int32_t id = 0; id < static_cast<int32_t>(role.values.size()); ++id)
-        checkValue(id, ranks.front());
+        checkValue(id, rank);
     for (const ProgramParameter &parameter : role.parameters)
       checkLeaf(parameter.value, parameter.structure, parameter.layout);
     for (const ProgramBuffer &buffer : role.buffers)

@@ -45,8 +45,7 @@ void checkLifetimes(const Role &role, Findings &findings);
 void checkSchedule(const Program &program, const Role &role,
                    Findings &findings);
 /// Group members agree on sizes; buffers have the sizes declared.
-void checkCollectives(const Program &program, const StageSizes &sizes,
-                      Findings &findings);
+void checkCollectives(const StageSizes &sizes, Findings &findings);
 /// Sends and receives match one to one, and the stages reach the end.
 void checkTransfers(const Program &program,
                     const std::vector<StageSizes> &sizes, Findings &findings);

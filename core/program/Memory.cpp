@@ -20,21 +20,101 @@ namespace {
 /// Numbers in calls become 8-byte tensors for its duration.
 constexpr int64_t CallScratchBytes = 64;
 
+/// What a segment does to storages, without the instructions around it: the
+/// schedule runs it once for each unit, and each class of ranks does that.
+struct Tape {
+  enum class Action : int32_t {
+    Make,  ///< the value gets storage of its own
+    Share, ///< the value shares the storage of the value in the next step
+    Base,
+    Drop,
+    Hold, ///< a send holds the value's storage
+    Call, ///< scratch of the call with this number
+    /// Zero: makes the value off coordinate 0 of an axis, else shares as above.
+    Zero,
+    Axis
+  };
+  struct Step {
+    Action action;
+    int32_t operand;
+  };
+  SegmentKind kind;
+  std::vector<Step> steps;
+  std::vector<int32_t> inputs;
+  /// Local values that it makes.
+  std::vector<int32_t> locals;
+  std::vector<const Instruction *> calls;
+};
+
+Tape tapeOf(const Role &role, const Segment &segment) {
+  Tape tape{segment.kind, {}, {}, {}, {}};
+  std::vector<bool> reads(role.values.size(), false);
+  auto add = [&](Tape::Action action, int32_t operand) {
+    tape.steps.push_back({action, operand});
+  };
+  auto result = [&](int32_t id) {
+    if (id == None)
+      return;
+    if (role.values[id].lifetime == Lifetime::Local)
+      tape.locals.push_back(id);
+    if (int32_t base = role.values[id].aliasOf; base != None) {
+      add(Tape::Action::Share, id);
+      add(Tape::Action::Base, base);
+    } else {
+      add(Tape::Action::Make, id);
+    }
+  };
+  for (const Instruction &instruction : segment.instructions) {
+    for (int32_t operand : instruction.operands)
+      reads[operand] = true;
+    switch (instruction.kind) {
+    case InstructionKind::Send:
+      add(Tape::Action::Hold, instruction.operands[0]);
+      break;
+    case InstructionKind::Free:
+      for (int32_t id : instruction.operands)
+        add(Tape::Action::Drop, id);
+      break;
+    case InstructionKind::Zero:
+      add(Tape::Action::Zero, instruction.results[0]);
+      add(Tape::Action::Base, instruction.operands[0]);
+      add(Tape::Action::Axis, instruction.axes[0]);
+      tape.locals.push_back(instruction.results[0]);
+      break;
+    default:
+      for (int32_t id : instruction.results)
+        result(id);
+      if (instruction.kind == InstructionKind::Call) {
+        add(Tape::Action::Call, static_cast<int32_t>(tape.calls.size()));
+        tape.calls.push_back(&instruction);
+      }
+    }
+  }
+  for (const ProgramInput &input : role.inputs)
+    if (reads[input.value]) {
+      tape.inputs.push_back(input.value);
+      tape.locals.push_back(input.value);
+    }
+  return tape;
+}
+
 class MemoryWalk {
 public:
-  MemoryWalk(const StageSizes &sizes, OptimizerKind optimizer, int64_t rank)
-      : sizes(sizes), role(sizes.role()), rank(rank),
-        contiguous(contiguousValues(sizes, rank)),
+  MemoryWalk(const StageSizes &sizes, const std::vector<Tape> &tapes,
+             OptimizerKind optimizer, int64_t rank)
+      : sizes(sizes), role(sizes.role()), rank(rank), tapes(tapes),
         storageOf(role.values.size(), None) {
     for (int32_t id = 0; id < static_cast<int32_t>(role.values.size()); ++id) {
       bytes.push_back(sizes.bytes(id, rank));
       if (role.values[id].lifetime == Lifetime::Saved)
         savedIds.push_back(id);
-      else if (role.values[id].lifetime == Lifetime::Local)
-        localIds.push_back(id);
     }
-    for (const Segment &segment : role.segments)
-      loaded.push_back(load(segment));
+    std::vector<bool> contiguous = contiguousValues(sizes, rank);
+    for (const Tape &tape : tapes) {
+      scratch.emplace_back();
+      for (const Instruction *call : tape.calls)
+        scratch.back().push_back(scratchOf(*call, contiguous));
+    }
     makePersistent(optimizer);
   }
 
@@ -44,48 +124,27 @@ public:
     if (role.scalars.random != None)
       make(role.scalars.random);
     for (const Slot &slot : role.schedule)
-      for (const Loaded &segment : loaded)
-        if (segment.source->kind == slot.segment)
-          runSegment(segment, slot.unit);
+      for (size_t i = 0; i < tapes.size(); ++i)
+        if (tapes[i].kind == slot.segment)
+          runSegment(tapes[i], scratch[i], slot.unit);
     return peak;
   }
 
 private:
-  struct Loaded {
-    const Segment *source;
-    std::vector<int32_t> inputs;
-    /// By instruction: bytes that it needs beyond operands and results.
-    std::vector<int64_t> scratch;
-  };
   struct StorageState {
     int64_t bytes = 0;
     int64_t references = 0;
   };
 
-  Loaded load(const Segment &segment) {
-    Loaded result{&segment, {}, {}};
-    std::vector<bool> reads(role.values.size(), false);
-    for (const Instruction &instruction : segment.instructions) {
-      for (int32_t operand : instruction.operands)
-        reads[operand] = true;
-      result.scratch.push_back(scratchOf(instruction));
-    }
-    for (const ProgramInput &input : role.inputs)
-      if (reads[input.value])
-        result.inputs.push_back(input.value);
-    return result;
-  }
-
-  int64_t scratchOf(const Instruction &instruction) const {
-    if (instruction.kind != InstructionKind::Call)
-      return 0;
+  int64_t scratchOf(const Instruction &call,
+                    const std::vector<bool> &contiguous) const {
     std::vector<TensorType> operands;
-    for (int32_t id : instruction.operands) {
+    for (int32_t id : call.operands) {
       operands.push_back(sizes.tensor(id, rank));
       operands.back().contiguous = contiguous[id];
     }
-    CallCost cost = callCost(instruction.name, operands,
-                             sizes.tensors(instruction.results, rank));
+    CallCost cost =
+        callCost(call.name, operands, sizes.tensors(call.results, rank));
     return addSizes(cost.workspaceBytes, CallScratchBytes);
   }
 
@@ -110,52 +169,57 @@ private:
         grow(multiplySizes(2, bytes[id]));
   }
 
-  void runSegment(const Loaded &segment, int64_t unit) {
+  void runSegment(const Tape &tape, const std::vector<int64_t> &callScratch,
+                  int64_t unit) {
     swapSaved(unit);
-    for (int32_t input : segment.inputs)
+    for (int32_t input : tape.inputs)
       make(input);
-    const auto &instructions = segment.source->instructions;
-    for (size_t i = 0; i < instructions.size(); ++i) {
-      run(instructions[i], unit);
-      peak = std::max(peak, addSizes(current, segment.scratch[i]));
+    const std::vector<Tape::Step> &steps = tape.steps;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      int32_t operand = steps[i].operand;
+      switch (steps[i].action) {
+      case Tape::Action::Make:
+        make(operand);
+        break;
+      case Tape::Action::Share:
+        share(operand, steps[++i].operand);
+        break;
+      case Tape::Action::Drop:
+        drop(operand);
+        break;
+      case Tape::Action::Hold:
+        hold(operand, unit);
+        break;
+      case Tape::Action::Call:
+        peak = std::max(peak, addSizes(current, callScratch[operand]));
+        break;
+      case Tape::Action::Zero:
+        if (sizes.coordinates(rank)[steps[i + 2].operand] != 0)
+          make(operand);
+        else
+          share(operand, steps[i + 1].operand);
+        i += 2;
+        break;
+      case Tape::Action::Base:
+      case Tape::Action::Axis:
+        break;
+      }
     }
-    for (int32_t id : localIds)
+    for (int32_t id : tape.locals)
       drop(id);
     swapSaved(unit);
     // The runtime waits for the sends of a unit when the next one's backward is
     // over, and for the rest at the end of the step.
-    if (segment.source->kind == SegmentKind::Backward)
+    if (tape.kind == SegmentKind::Backward)
       releaseSends(unit - 1);
   }
 
-  void run(const Instruction &instruction, int64_t unit) {
-    switch (instruction.kind) {
-    case InstructionKind::Send:
-      if (int32_t storage = storageOf[instruction.operands[0]];
-          storage != None) {
-        ++storages[storage].references;
-        sends[unit].push_back(storage);
-      }
+  void hold(int32_t id, int64_t unit) {
+    int32_t storage = storageOf[id];
+    if (storage == None)
       return;
-    case InstructionKind::Free:
-      for (int32_t id : instruction.operands)
-        drop(id);
-      return;
-    case InstructionKind::Zero:
-      if (sizes.coordinates(rank)[instruction.axes[0]] != 0)
-        make(instruction.results[0]);
-      else
-        share(instruction.results[0], instruction.operands[0]);
-      return;
-    default:
-      for (int32_t id : instruction.results)
-        if (id != None) {
-          if (role.values[id].aliasOf != None)
-            share(id, role.values[id].aliasOf);
-          else
-            make(id);
-        }
-    }
+    ++storages[storage].references;
+    sends[unit].push_back(storage);
   }
 
   void grow(int64_t count) {
@@ -218,10 +282,11 @@ private:
   const StageSizes &sizes;
   const Role &role;
   int64_t rank;
+  const std::vector<Tape> &tapes;
   std::vector<int64_t> bytes;
-  std::vector<bool> contiguous;
-  std::vector<int32_t> savedIds, localIds;
-  std::vector<Loaded> loaded;
+  /// By tape and call: bytes that it needs beyond operands and results.
+  std::vector<std::vector<int64_t>> scratch;
+  std::vector<int32_t> savedIds;
   /// By value, None while it is not alive.
   std::vector<int32_t> storageOf;
   std::vector<StorageState> storages;
@@ -233,15 +298,22 @@ private:
 
 } // namespace
 
-int64_t peakBytesOf(const StageSizes &sizes, OptimizerKind optimizer,
-                    int64_t rank) {
-  return MemoryWalk(sizes, optimizer, rank).run();
+std::vector<int64_t> peakBytesOf(const StageSizes &sizes,
+                                 OptimizerKind optimizer,
+                                 const std::vector<int64_t> &ranks) {
+  std::vector<Tape> tapes;
+  for (const Segment &segment : sizes.role().segments)
+    tapes.push_back(tapeOf(sizes.role(), segment));
+  std::vector<int64_t> peaks;
+  for (int64_t rank : ranks)
+    peaks.push_back(MemoryWalk(sizes, tapes, optimizer, rank).run());
+  return peaks;
 }
 
 int64_t peakBytesOf(const Program &program, int64_t rank) {
   int64_t stageRanks = program.mesh.size();
   StageSizes sizes(program, program.roles[rank / stageRanks]);
-  return peakBytesOf(sizes, program.optimizer, rank % stageRanks);
+  return peakBytesOf(sizes, program.optimizer, {rank % stageRanks}).front();
 }
 
 void predict(Program &program) {
@@ -250,16 +322,14 @@ void predict(Program &program) {
   for (const Role &role : program.roles) {
     StageSizes sizes(program, role);
     for (int64_t rank = 0; rank < sizes.ranks(); ++rank) {
-      Traffic traffic = trafficOf(program.mesh, sizes, rank);
+      Traffic traffic = trafficOf(sizes, rank);
       for (const auto &[kind, count] : traffic.bytes)
         program.predicted.bytes[kind] += count;
       for (const auto &[kind, count] : traffic.collectives)
         program.predicted.collectives[kind] += count;
     }
-    for (const std::vector<int64_t> &ranks : sizes.classes())
-      program.predictedPeakBytes =
-          std::max(program.predictedPeakBytes,
-                   peakBytesOf(sizes, program.optimizer, ranks.front()));
+    for (int64_t peak : peakBytesOf(sizes, program.optimizer, sizes.classes()))
+      program.predictedPeakBytes = std::max(program.predictedPeakBytes, peak);
   }
 }
 

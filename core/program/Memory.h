@@ -11,7 +11,9 @@
 
 namespace monarch {
 
-int64_t peakBytesOf(const StageSizes &sizes, OptimizerKind optimizer,
-                    int64_t rank);
+/// Of each of these ranks of the stage.
+std::vector<int64_t> peakBytesOf(const StageSizes &sizes,
+                                 OptimizerKind optimizer,
+                                 const std::vector<int64_t> &ranks);
 
 } // namespace monarch

@@ -6,6 +6,7 @@
 #include "core/program/StageSizes.h"
 
 #include <algorithm>
+#include <set>
 
 namespace monarch {
 
@@ -68,6 +69,7 @@ StageSizes::StageSizes(const Program &program, const Role &role)
     }
     shardSizes.push_back(std::move(sizes));
   }
+  findClasses();
 }
 
 int64_t StageSizes::size(const ShardRef &shard, int64_t rank) const {
@@ -123,36 +125,58 @@ std::vector<TensorType> StageSizes::tensors(const std::vector<int32_t> &values,
   return list;
 }
 
-std::vector<std::vector<int64_t>> StageSizes::classes() const {
-  // A Zero keeps its operand at coordinate 0 and makes a tensor elsewhere.
-  std::vector<bool> zeroAxis(program.mesh.axes.size(), false);
+const std::vector<GroupMembers> &
+StageSizes::groups(const std::vector<int> &axes) const {
+  auto [found, isNew] = groupCache.try_emplace(axes);
+  if (isNew)
+    for (int64_t rank = 0; rank < rankCount; ++rank)
+      found->second.push_back(membersOf(program.mesh, rank, axes));
+  return found->second;
+}
+
+void StageSizes::findClasses() {
+  // All that shapes are made of. A Zero makes a tensor off coordinate 0: a rank
+  // where more of them do holds at least as much at any time.
+  std::set<ShardRef> parts;
+  for (const ProgramValue &value : theRole.values)
+    for (const Expr &size : value.shape)
+      for (const Expr::Term &term : size.terms)
+        parts.insert(term.sizes.begin(), term.sizes.end());
+  std::set<int> zeroAxes;
   for (const Segment &segment : theRole.segments)
     for (const Instruction &instruction : segment.instructions)
       if (instruction.kind == InstructionKind::Zero)
-        zeroAxis[instruction.axes[0]] = true;
-  bool isUniform =
-      std::all_of(shardSizes.begin(), shardSizes.end(), [](const auto &row) {
-        return std::all_of(row.begin(), row.end(),
-                           [&](int64_t size) { return size == row[0]; });
-      });
-  std::map<std::vector<int64_t>, size_t> numbers;
-  std::vector<std::vector<int64_t>> classes;
+        zeroAxes.insert(instruction.axes[0]);
+  struct Member {
+    int64_t rank;
+    std::set<int> zeroes;
+  };
+  std::map<std::vector<int64_t>, std::vector<Member>> bySizes;
   for (int64_t rank = 0; rank < rankCount; ++rank) {
     std::vector<int64_t> key;
-    if (!isUniform) {
-      for (const std::vector<int64_t> &sizes : shardSizes)
-        key.push_back(sizes[rank]);
-      for (size_t value = 0; value < theRole.values.size(); ++value)
-        key.push_back(elements(static_cast<int32_t>(value), rank));
-    }
-    for (size_t axis = 0; axis < zeroAxis.size(); ++axis)
-      key.push_back(zeroAxis[axis] && coordinatesOf[rank][axis] != 0);
-    auto [found, isNew] = numbers.try_emplace(std::move(key), classes.size());
-    if (isNew)
-      classes.emplace_back();
-    classes[found->second].push_back(rank);
+    for (const ShardRef &part : parts)
+      key.push_back(size(part, rank));
+    Member added{rank, {}};
+    for (int axis : zeroAxes)
+      if (coordinatesOf[rank][axis] != 0)
+        added.zeroes.insert(axis);
+    auto covers = [](const Member &a, const Member &b) {
+      return std::includes(a.zeroes.begin(), a.zeroes.end(), b.zeroes.begin(),
+                           b.zeroes.end());
+    };
+    std::vector<Member> &members = bySizes[std::move(key)];
+    if (std::any_of(members.begin(), members.end(), [&](const Member &member) {
+          return covers(member, added);
+        }))
+      continue;
+    std::erase_if(members,
+                  [&](const Member &member) { return covers(added, member); });
+    members.push_back(std::move(added));
   }
-  return classes;
+  for (const auto &[key, members] : bySizes)
+    for (const Member &member : members)
+      classRanks.push_back(member.rank);
+  std::sort(classRanks.begin(), classRanks.end());
 }
 
 } // namespace monarch

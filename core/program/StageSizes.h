@@ -45,10 +45,15 @@ public:
   std::vector<TensorType> tensors(const std::vector<int32_t> &values,
                                   int64_t rank) const;
 
-  /// Ranks that do the same on tensors of the same sizes, by first member.
-  std::vector<std::vector<int64_t>> classes() const;
+  /// Ranks that stand for all: one of those with the same sizes, and with the
+  /// most memory among them.
+  const std::vector<int64_t> &classes() const { return classRanks; }
+  /// The group of each rank along these axes.
+  const std::vector<GroupMembers> &groups(const std::vector<int> &axes) const;
 
 private:
+  void findClasses();
+
   const Program &program;
   const Role &theRole;
   int64_t rankCount;
@@ -57,6 +62,8 @@ private:
   std::vector<int64_t> strides;
   /// By shard, then rank.
   std::vector<std::vector<int64_t>> shardSizes;
+  std::vector<int64_t> classRanks;
+  mutable std::map<std::vector<int>, std::vector<GroupMembers>> groupCache;
 };
 
 /// a + b and a * b of sizes, at most HugeSize.

@@ -12,8 +12,7 @@
 namespace monarch {
 
 std::optional<int64_t> bytesSent(const Instruction &instruction,
-                                 const Mesh &mesh, const StageSizes &sizes,
-                                 int64_t rank) {
+                                 const StageSizes &sizes, int64_t rank) {
   if (instruction.kind == InstructionKind::Send)
     return sizes.bytes(instruction.operands[0], rank);
   switch (instruction.kind) {
@@ -25,7 +24,7 @@ std::optional<int64_t> bytesSent(const Instruction &instruction,
   default:
     return std::nullopt;
   }
-  GroupMembers group = membersOf(mesh, rank, instruction.axes);
+  const GroupMembers &group = sizes.groups(instruction.axes)[rank];
   int64_t members = static_cast<int64_t>(group.ranks.size());
   if (members == 1)
     return std::nullopt;
@@ -41,7 +40,7 @@ std::optional<int64_t> bytesSent(const Instruction &instruction,
   return exchangeBytes(sent, group.own);
 }
 
-Traffic trafficOf(const Mesh &mesh, const StageSizes &sizes, int64_t rank) {
+Traffic trafficOf(const StageSizes &sizes, int64_t rank) {
   std::map<SegmentKind, int64_t> runs;
   for (const Slot &slot : sizes.role().schedule)
     ++runs[slot.segment];
@@ -51,7 +50,7 @@ Traffic trafficOf(const Mesh &mesh, const StageSizes &sizes, int64_t rank) {
     if (times == 0)
       continue;
     for (const Instruction &instruction : segment.instructions)
-      if (auto bytes = bytesSent(instruction, mesh, sizes, rank)) {
+      if (auto bytes = bytesSent(instruction, sizes, rank)) {
         std::string kind(toString(instruction.kind));
         traffic.bytes[kind] += *bytes * times;
         traffic.collectives[kind] += times;
@@ -63,7 +62,7 @@ Traffic trafficOf(const Mesh &mesh, const StageSizes &sizes, int64_t rank) {
 Traffic trafficOf(const Program &program, int64_t rank) {
   int64_t stageRanks = program.mesh.size();
   StageSizes sizes(program, program.roles[rank / stageRanks]);
-  return trafficOf(program.mesh, sizes, rank % stageRanks);
+  return trafficOf(sizes, rank % stageRanks);
 }
 
 } // namespace monarch

@@ -13,9 +13,8 @@ namespace monarch {
 
 /// nullopt: it sends nothing and is not counted.
 std::optional<int64_t> bytesSent(const Instruction &instruction,
-                                 const Mesh &mesh, const StageSizes &sizes,
-                                 int64_t rank);
+                                 const StageSizes &sizes, int64_t rank);
 /// What a rank of the stage sends in one step.
-Traffic trafficOf(const Mesh &mesh, const StageSizes &sizes, int64_t rank);
+Traffic trafficOf(const StageSizes &sizes, int64_t rank);
 
 } // namespace monarch

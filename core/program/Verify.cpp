@@ -81,21 +81,21 @@ void checkPredictions(const Program &program,
   Traffic traffic;
   for (const StageSizes &stage : sizes) {
     for (int64_t rank = 0; rank < stage.ranks(); ++rank) {
-      Traffic sent = trafficOf(program.mesh, stage, rank);
+      Traffic sent = trafficOf(stage, rank);
       for (const auto &[kind, count] : sent.bytes)
         traffic.bytes[kind] += count;
       for (const auto &[kind, count] : sent.collectives)
         traffic.collectives[kind] += count;
     }
-    for (const std::vector<int64_t> &ranks : stage.classes()) {
-      int64_t peak = peakBytesOf(stage, program.optimizer, ranks.front());
-      if (peak > program.predictedPeakBytes)
+    std::vector<int64_t> peaks =
+        peakBytesOf(stage, program.optimizer, stage.classes());
+    for (size_t i = 0; i < peaks.size(); ++i)
+      if (peaks[i] > program.predictedPeakBytes)
         findings.add("MP2161",
-                     fmt::format("{} bytes of tensors, {} are predicted", peak,
-                                 program.predictedPeakBytes),
+                     fmt::format("{} bytes of tensors, {} are predicted",
+                                 peaks[i], program.predictedPeakBytes),
                      fmt::format("stage {}, rank {}", stage.role().stage,
-                                 ranks.front()));
-    }
+                                 stage.classes()[i]));
   }
   auto compare = [&](const char *what, std::map<std::string, int64_t> counted,
                      std::map<std::string, int64_t> predicted) {
@@ -127,7 +127,7 @@ std::vector<Error> verify(const Program &program) {
   for (const StageSizes &stage : sizes) {
     checkLifetimes(stage.role(), findings);
     checkSchedule(program, stage.role(), findings);
-    checkCollectives(program, stage, findings);
+    checkCollectives(stage, findings);
     checkShapes(stage, findings);
   }
   checkTransfers(program, sizes, findings);
