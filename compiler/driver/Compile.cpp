@@ -2,6 +2,7 @@
 
 #include "compiler/driver/Phases.h"
 #include "compiler/emit/Emit.h"
+#include "compiler/emit/GlobalGraph.h"
 #include "compiler/partition/Partition.h"
 #include "compiler/partition/Passes.h"
 #include "core/program/ProgramFormat.h"
@@ -39,6 +40,20 @@ static Expected<Program> lower(const planner::Resolved &resolved,
   return program;
 }
 
+/// One rank that runs all units of the same global batch.
+static Expected<Program> onOneRank(const StrategySpace &space,
+                                   const planner::Decisions &decisions,
+                                   const std::string &planDigest) {
+  planner::Decisions alone =
+      planner::oneProcess(space.graph(), space, decisions.globalRows);
+  alone.optimizer = decisions.optimizer;
+  Expected<planner::Resolved> resolved = planner::resolve(space, alone);
+  if (!resolved)
+    return resolved.error();
+  resolved->program.planDigest = planDigest;
+  return lower(*resolved, space.graph(), {});
+}
+
 static std::optional<Error> writeCompiled(const Compiled &compiled,
                                           const std::string &directory) {
   std::map<std::string, std::string> files = filesOf(compiled.program);
@@ -61,14 +76,7 @@ Expected<Compiled> compile(const StrategySpace &space,
   if (!program)
     return program.error();
 
-  planner::Decisions alone =
-      planner::oneProcess(space.graph(), space, decisions.globalRows);
-  alone.optimizer = decisions.optimizer;
-  Expected<planner::Resolved> whole = planner::resolve(space, alone);
-  if (!whole)
-    return whole.error();
-  whole->program.planDigest = planDigest;
-  Expected<Program> oneProcess = lower(*whole, space.graph(), {});
+  Expected<Program> oneProcess = onOneRank(space, decisions, planDigest);
   if (!oneProcess)
     return oneProcess.error();
 
@@ -107,6 +115,19 @@ Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
   if (!decisions)
     return decisions.error();
   return compile(space, *decisions, planner::planDigest(plan), options);
+}
+
+Expected<Program> globalView(const StrategySpace &space,
+                             const planner::Decisions &decisions) {
+  Expected<planner::Resolved> resolved = planner::resolve(space, decisions);
+  if (!resolved)
+    return resolved.error();
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = partition(*resolved, space.graph(), context);
+  Expected<Graph> wired = globalGraph(*module, space.graph());
+  if (!wired)
+    return wired.error();
+  return onOneRank(StrategySpace(*wired), decisions, "");
 }
 
 } // namespace monarch

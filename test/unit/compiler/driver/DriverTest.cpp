@@ -3,6 +3,7 @@
 #include "compiler/import/Import.h"
 #include "core/program/ProgramFormat.h"
 #include "core/support/Files.h"
+#include "planner/resolve/Resolve.h"
 #include "test/support/GptGraph.h"
 #include "test/support/RandomPlan.h"
 #include "test/support/TemporaryFolder.h"
@@ -59,6 +60,24 @@ TEST_CASE("A plan file compiles to programs that read back") {
   Expected<Program> again = readProgram(options.outDirectory);
   REQUIRE(again);
   CHECK(filesOf(*again) == filesOf(*program));
+}
+
+TEST_CASE("The global view of a plan is the one-process program") {
+  Graph graph = gptGraph({});
+  StrategySpace space(graph);
+  planner::Decisions decisions = randomPlan(space, 11);
+  INFO(describe(decisions));
+  Expected<Graph> unit = withUnitRows(graph, decisions.unitRows);
+  REQUIRE(unit);
+  StrategySpace unitSpace(*unit);
+  Expected<Program> view = globalView(unitSpace, decisions);
+  REQUIRE(view);
+  planner::Decisions alone =
+      planner::oneProcess(*unit, unitSpace, decisions.globalRows);
+  alone.optimizer = decisions.optimizer;
+  Expected<planner::Resolved> whole = planner::resolve(unitSpace, alone);
+  REQUIRE(whole);
+  CHECK(filesOf(*view) == filesOf(whole->program));
 }
 
 TEST_CASE("A plan of another model is stale, and nothing is written") {

@@ -2,6 +2,7 @@
 // of dist survive their text.
 #include "compiler/partition/Partition.h"
 #include "compiler/emit/Emit.h"
+#include "compiler/emit/GlobalGraph.h"
 #include "compiler/partition/Passes.h"
 #include "core/program/ProgramFormat.h"
 #include "test/support/GptGraph.h"
@@ -52,6 +53,9 @@ void checkEmitted(const Graph &graph, const planner::Decisions &decisions,
   REQUIRE(mlir::succeeded(mlir::verify(*module)));
   if (throughText)
     module = reparsed(*module);
+  Expected<Graph> wired = globalGraph(*module, graph);
+  REQUIRE(wired);
+  CHECK(writeGraph(*wired) == writeGraph(graph));
   REQUIRE(run(*module, createLocalize()));
   REQUIRE(run(*module, createVerifyPartitioned()));
   if (throughText)
@@ -87,4 +91,30 @@ TEST_CASE("The one-process program is emitted as resolved") {
   StrategySpace space(graph);
   checkEmitted(graph, planner::oneProcess(graph, space, graph.unitRows * 3),
                /*throughText=*/true);
+}
+
+TEST_CASE("The global graph shows a step that reads another tensor") {
+  Graph graph = gptGraph({});
+  StrategySpace space(graph);
+  Expected<planner::Resolved> resolved = planner::resolve(
+      space, planner::oneProcess(graph, space, graph.unitRows));
+  REQUIRE(resolved);
+  mlir::MLIRContext context;
+  auto module = partition(*resolved, graph, context);
+  // The first op of two operands that are alike reads the first one twice.
+  OpId changed = None;
+  module->walk([&](dist::OpOp op) {
+    if (changed == None && op.getOperands().size() == 2 &&
+        op.getOperands()[0] != op.getOperands()[1] &&
+        op.getOperands()[0].getType() == op.getOperands()[1].getType()) {
+      changed = static_cast<OpId>(op.getOp());
+      op->setOperand(1, op.getOperands()[0]);
+    }
+  });
+  REQUIRE(changed != None);
+  Expected<Graph> wired = globalGraph(*module, graph);
+  REQUIRE(wired);
+  Graph expected = graph;
+  expected.ops[changed].operands[1] = expected.ops[changed].operands[0];
+  CHECK(writeGraph(*wired) == writeGraph(expected));
 }
