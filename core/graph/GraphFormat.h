@@ -7,8 +7,6 @@
 
 #include "core/graph/Graph.h"
 
-#include <nlohmann/json.hpp>
-
 #include <array>
 
 namespace monarch {

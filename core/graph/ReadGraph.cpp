@@ -1,270 +1,248 @@
 //===- ReadGraph.cpp - monarch.graph/1, read ------------------------------===//
 //
-// Refuses unknown majors, unknown keys and wrong types, and verifies what it
-// read. The JSON library's exceptions end here.
+// Refuses unknown majors, unknown keys and wrong types, with the place in the
+// document, and verifies what it read.
 //
 //===----------------------------------------------------------------------===//
 #include "core/graph/Graph.h"
 #include "core/graph/GraphFormat.h"
+#include "core/support/Json.h"
 
 #include <fmt/format.h>
 
 #include <limits>
-#include <stdexcept>
 
 namespace monarch {
 
 namespace {
 
-using Json = nlohmann::json;
+constexpr const char *HowToWrite =
+    "write it with 'monarch-plan inspect MODEL --emit graph'";
 
-Error malformed(std::string what) {
-  return {"MP1020", ExitCode::BadInput,
-          "not a graph of monarch-plan: " + std::move(what), "",
-          "write it with 'monarch-plan inspect MODEL --emit graph'"};
+int32_t readId(const JsonValue &json) {
+  return static_cast<int32_t>(
+      json.integer(None, std::numeric_limits<int32_t>::max()));
 }
 
-/// The keys of one object, each read once; the rest must not exist.
-class Fields {
-public:
-  explicit Fields(const Json &json) : json(json) {
-    if (!json.is_object())
-      throw std::invalid_argument("expected an object");
-  }
-  const Json &at(const char *key) {
-    ++used;
-    return json.at(key);
-  }
-  template <typename T> T get(const char *key) { return at(key).get<T>(); }
-  template <typename T> T get(const char *key, T absent) {
-    return json.contains(key) ? get<T>(key) : absent;
-  }
-  void finish() const {
-    if (used != json.size())
-      throw std::invalid_argument("unknown key in " + json.dump());
-  }
-
-private:
-  const Json &json;
-  size_t used = 0;
-};
-
-double readNumber(const Json &json) {
-  if (json.is_number_float())
-    return json.get<double>();
-  const auto text = Fields(json).get<std::string>("float");
-  if (text == "nan")
-    return std::numeric_limits<double>::quiet_NaN();
-  if (text == "inf" || text == "-inf")
-    return std::numeric_limits<double>::infinity() * (text == "inf" ? 1 : -1);
-  throw std::invalid_argument("unknown number " + text);
+std::vector<int32_t> readIds(const JsonValue &json) {
+  std::vector<int32_t> ids;
+  for (const JsonValue &element : json.elements())
+    ids.push_back(readId(element));
+  return ids;
 }
 
-DType readType(const Json &json) {
-  if (auto type = parseDType(json.get<std::string>()))
+DType readType(const JsonValue &json) {
+  if (auto type = parseDType(json.string()))
     return *type;
-  throw std::invalid_argument("unknown element type " + json.dump());
+  json.fail("an unknown element type");
+  return DType::Float32;
 }
 
-Arg readArg(const Json &json) {
-  if (json.is_null())
-    return std::monostate{};
-  if (json.is_boolean())
-    return json.get<bool>();
-  if (json.is_number_integer())
-    return json.get<int64_t>();
-  if (json.is_number_float())
-    return json.get<double>();
-  if (json.is_string())
-    return json.get<std::string>();
-  if (!json.is_object() || json.size() != 1)
-    throw std::invalid_argument("unknown argument " + json.dump());
-  const std::string tag = json.begin().key();
-  const Json &value = json.begin().value();
+/// A number, or {"float": "inf"} where JSON has none.
+double readNumber(const JsonValue &json) {
+  return json.isObject() ? json["float"].real() : json.number();
+}
+
+Arg readTagged(const JsonValue &json) {
+  auto fields = json.fields();
+  if (fields.size() != 1) {
+    json.fail("an unknown argument");
+    return {};
+  }
+  const auto &[tag, value] = fields.front();
   if (tag == "float")
     return readNumber(json);
   if (tag == "operand")
-    return OperandArg{value.get<int>()};
+    return OperandArg{readId(value)};
   if (tag == "operands")
-    return OperandListArg{value.get<std::vector<int>>()};
+    return OperandListArg{readIds(value)};
   if (tag == "ints")
-    return value.get<std::vector<int64_t>>();
-  if (tag == "bools")
-    return value.get<std::vector<bool>>();
-  if (tag == "floats") {
-    std::vector<double> list;
-    for (const Json &element : value)
-      list.push_back(readNumber(element));
-    return list;
-  }
+    return value.integers();
   if (tag == "dtype")
     return readType(value);
   if (tag == "sizes_of")
-    return ResultSizes{value.get<int>()};
-  if (tag == "size_of" && value.size() == 2)
-    return ResultSize{value.at(0).get<int>(), value.at(1).get<int>()};
+    return ResultSizes{readId(value)};
   if (tag == "sizes_along")
-    return ResultsSizes{value.get<int>()};
-  throw std::invalid_argument("unknown argument " + json.dump());
+    return ResultsSizes{readId(value)};
+  if (tag == "size_of") {
+    const auto pair = value.elements(2);
+    return pair.size() == 2 ? ResultSize{readId(pair[0]), readId(pair[1])}
+                            : ResultSize{};
+  }
+  if (tag == "floats") {
+    std::vector<double> list;
+    for (const JsonValue &element : value.elements())
+      list.push_back(readNumber(element));
+    return list;
+  }
+  if (tag == "bools") {
+    std::vector<bool> list;
+    for (const JsonValue &element : value.elements())
+      list.push_back(element.boolean());
+    return list;
+  }
+  value.fail("an unknown argument");
+  return {};
 }
 
-Value readValue(const Json &json) {
-  Fields fields(json);
+Arg readArg(const JsonValue &json) {
+  if (json.isNull())
+    return std::monostate{};
+  if (json.isBoolean())
+    return json.boolean();
+  if (json.isInteger())
+    return json.integer();
+  if (json.isNumber())
+    return json.number();
+  if (json.isString())
+    return json.string();
+  return readTagged(json);
+}
+
+Value readValue(const JsonValue &json) {
+  json.refuseFieldsBeside(
+      {"kind", "name", "type", "shape", "batch", "cotangent_of"});
   Value value;
-  const auto kind = fields.get<std::string>("kind");
+  const std::string kind = json["kind"].string();
   size_t index = 0;
   while (index < ValueKindNames.size() && ValueKindNames[index] != kind)
     ++index;
   if (index == ValueKindNames.size())
-    throw std::invalid_argument("unknown kind of value " + kind);
-  value.kind = static_cast<ValueKind>(index);
-  value.name = fields.get<std::string>("name", "");
-  value.type = readType(fields.at("type"));
-  value.shape = fields.get<std::vector<int64_t>>("shape");
-  value.batch = fields.get<std::vector<int64_t>>(
-      "batch", std::vector<int64_t>(value.shape.size(), 0));
-  value.cotangentOf = fields.get<std::vector<ValueId>>("cotangent_of", {});
-  fields.finish();
+    json["kind"].fail("an unknown kind of value");
+  else
+    value.kind = static_cast<ValueKind>(index);
+  if (auto name = json.find("name"))
+    value.name = name->string();
+  value.type = readType(json["type"]);
+  value.shape = json["shape"].integers();
+  value.batch.assign(value.shape.size(), 0);
+  if (auto batch = json.find("batch"))
+    value.batch = batch->integers();
+  if (auto values = json.find("cotangent_of"))
+    value.cotangentOf = readIds(*values);
   return value;
 }
 
-Op readOp(const Json &json) {
-  Fields fields(json);
+Op readOp(const JsonValue &json) {
+  json.refuseFieldsBeside({"op", "operands", "args", "results", "phase",
+                           "forward", "module", "source"});
   Op op;
-  op.name = fields.get<std::string>("op");
-  op.operands = fields.get<std::vector<ValueId>>("operands");
-  for (const Json &arg : fields.at("args"))
+  op.name = json["op"].string();
+  op.operands = readIds(json["operands"]);
+  for (const JsonValue &arg : json["args"].elements())
     op.args.push_back(readArg(arg));
-  op.results = fields.get<std::vector<ValueId>>("results");
-  const auto phase = fields.get<std::string>("phase", "forward");
-  if (phase != "forward" && phase != "backward")
-    throw std::invalid_argument("unknown phase " + phase);
-  op.phase = phase == "forward" ? Phase::Forward : Phase::Backward;
-  op.forward = fields.get<OpId>("forward", None);
-  op.module = fields.get<std::string>("module", "");
-  op.source = fields.get<std::string>("source", "");
-  fields.finish();
+  op.results = readIds(json["results"]);
+  if (auto phase = json.find("phase")) {
+    if (phase->string() != "backward")
+      phase->fail("an unknown phase");
+    op.phase = Phase::Backward;
+  }
+  if (auto forward = json.find("forward"))
+    op.forward = readId(*forward);
+  if (auto module = json.find("module"))
+    op.module = module->string();
+  if (auto source = json.find("source"))
+    op.source = source->string();
   return op;
 }
 
-Storage readStorage(const Json &json) {
-  Fields fields(json);
-  Storage storage;
-  storage.record = fields.get<std::string>("record");
-  storage.offsetBytes = fields.get<int64_t>("offset_bytes");
-  storage.strides = fields.get<std::vector<int64_t>>("strides");
-  fields.finish();
-  return storage;
+Storage readStorage(const JsonValue &json) {
+  json.refuseFieldsBeside({"record", "offset_bytes", "strides"});
+  return {json["record"].string(), json["offset_bytes"].integer(),
+          json["strides"].integers()};
 }
 
-Parameter readParameter(const Json &json) {
-  Fields fields(json);
-  Parameter parameter;
-  parameter.value = fields.get<ValueId>("value");
-  parameter.names = fields.get<std::vector<std::string>>("names");
-  parameter.trainable = fields.get<bool>("trainable");
-  parameter.storage = readStorage(fields.at("storage"));
-  parameter.gradients = fields.get<std::vector<ValueId>>("gradients");
-  fields.finish();
-  return parameter;
+Parameter readParameter(const JsonValue &json) {
+  json.refuseFieldsBeside(
+      {"value", "names", "trainable", "storage", "gradients"});
+  return {readId(json["value"]), json["names"].strings(),
+          json["trainable"].boolean(), readStorage(json["storage"]),
+          readIds(json["gradients"])};
 }
 
-Buffer readBuffer(const Json &json) {
-  Fields fields(json);
-  Buffer buffer;
-  buffer.value = fields.get<ValueId>("value");
-  buffer.names = fields.get<std::vector<std::string>>("names");
-  buffer.persistent = fields.get<bool>("persistent");
-  buffer.storage = readStorage(fields.at("storage"));
-  buffer.updated = fields.get<ValueId>("updated");
-  fields.finish();
-  return buffer;
+Buffer readBuffer(const JsonValue &json) {
+  json.refuseFieldsBeside(
+      {"value", "names", "persistent", "storage", "updated"});
+  return {readId(json["value"]), json["names"].strings(),
+          readStorage(json["storage"]), readId(json["updated"]),
+          json["persistent"].boolean()};
 }
 
-Input readInput(const Json &json) {
-  Fields fields(json);
-  Input input;
-  input.value = fields.get<ValueId>("value");
-  input.name = fields.get<std::string>("name");
-  fields.finish();
-  return input;
+Input readInput(const JsonValue &json) {
+  json.refuseFieldsBeside({"value", "name"});
+  return {readId(json["value"]), json["name"].string()};
 }
 
-LossCount readCount(const Json &json) {
-  Fields fields(json);
-  LossCount count;
-  count.inverseCount = fields.get<ValueId>("inverse_count");
-  count.target = fields.get<ValueId>("target");
-  count.ignoreIndex = fields.get<int64_t>("ignore_index");
-  count.perUnit = fields.get<int64_t>("per_unit");
-  fields.finish();
-  return count;
+LossCount readCount(const JsonValue &json) {
+  json.refuseFieldsBeside(
+      {"inverse_count", "target", "ignore_index", "per_unit"});
+  return {readId(json["inverse_count"]), readId(json["target"]),
+          json["ignore_index"].integer(), json["per_unit"].integer()};
 }
 
 template <typename T>
-std::vector<T> readList(const Json &json, T (*read)(const Json &)) {
-  if (!json.is_array())
-    throw std::invalid_argument("expected a list");
+std::vector<T> readList(const JsonValue &json, T (*read)(const JsonValue &)) {
   std::vector<T> list;
-  list.reserve(json.size());
-  for (const Json &element : json)
+  for (const JsonValue &element : json.elements())
     list.push_back(read(element));
   return list;
 }
 
 /// A result's op and place are not stored: the op's list of results has them.
-void linkResults(Graph &graph) {
+void linkResults(const JsonValue &ops, Graph &graph) {
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const std::vector<ValueId> &results = graph.ops[id].results;
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] == None)
         continue;
-      Value &value = graph.values.at(results[i]);
+      if (static_cast<size_t>(results[i]) >= graph.values.size())
+        return ops.fail(fmt::format("op {} makes a value that is none", id));
+      Value &value = graph.values[results[i]];
       value.producer = static_cast<OpId>(id);
       value.result = static_cast<int>(i);
     }
   }
 }
 
-Graph readDocument(const Json &json) {
-  Fields fields(json);
-  fields.at("schema");
+Graph readDocument(const JsonValue &json) {
+  json.refuseFieldsBeside({"schema", "unit_rows", "dynamic_batch", "separable",
+                           "values", "ops", "parameters", "buffers", "inputs",
+                           "constants", "constant_storage", "counts", "loss",
+                           "outputs"});
+  if (json["schema"].string() != GraphSchema)
+    json["schema"].fail(fmt::format("this version reads \"{}\"", GraphSchema));
   Graph graph;
-  graph.unitRows = fields.get<int64_t>("unit_rows");
-  graph.dynamicBatch = fields.get<bool>("dynamic_batch");
-  graph.separable = fields.get<bool>("separable");
-  graph.values = readList(fields.at("values"), readValue);
-  graph.ops = readList(fields.at("ops"), readOp);
-  graph.parameters = readList(fields.at("parameters"), readParameter);
-  graph.buffers = readList(fields.at("buffers"), readBuffer);
-  graph.inputs = readList(fields.at("inputs"), readInput);
-  graph.constants = fields.get<std::vector<ValueId>>("constants");
-  graph.constantStorage = readList(fields.at("constant_storage"), readStorage);
-  graph.counts = readList(fields.at("counts"), readCount);
-  graph.loss = fields.get<ValueId>("loss");
-  graph.outputs = fields.get<std::vector<ValueId>>("outputs");
-  fields.finish();
-  linkResults(graph);
+  graph.unitRows = json["unit_rows"].integer();
+  graph.dynamicBatch = json["dynamic_batch"].boolean();
+  graph.separable = json["separable"].boolean();
+  graph.values = readList(json["values"], readValue);
+  graph.ops = readList(json["ops"], readOp);
+  graph.parameters = readList(json["parameters"], readParameter);
+  graph.buffers = readList(json["buffers"], readBuffer);
+  graph.inputs = readList(json["inputs"], readInput);
+  graph.constants = readIds(json["constants"]);
+  graph.constantStorage = readList(json["constant_storage"], readStorage);
+  graph.counts = readList(json["counts"], readCount);
+  graph.loss = readId(json["loss"]);
+  graph.outputs = readIds(json["outputs"]);
+  linkResults(json["ops"], graph);
   return graph;
 }
 
 } // namespace
 
 Expected<Graph> readGraph(std::string_view text) {
-  try {
-    const Json json = Json::parse(text);
-    if (!json.is_object() || !json.contains("schema"))
-      return malformed("it has no \"schema\"");
-    if (json.at("schema") != GraphSchema)
-      return malformed(fmt::format("its schema is {}, not \"{}\"",
-                                   json.at("schema").dump(), GraphSchema));
-    Graph graph = readDocument(json);
-    if (auto error = verify(graph))
-      return *error;
-    return graph;
-  } catch (const std::exception &exception) {
-    return malformed(exception.what());
-  }
+  auto json = parseJson(text, "graph");
+  if (!json)
+    return json.error();
+  JsonDocument document{*json, "graph", "MP1020"};
+  document.fix = HowToWrite;
+  Graph graph = readDocument(JsonValue(document));
+  if (document.error)
+    return *document.error;
+  if (auto error = verify(graph))
+    return *error;
+  return graph;
 }
 
 } // namespace monarch

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "core/graph/Graph.h"
 #include "core/graph/GraphFormat.h"
+#include "core/support/Json.h"
 
 #include <cmath>
 
@@ -13,14 +14,11 @@ namespace monarch {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
+/// A string would be a literal of its own: non-finite numbers are tagged.
 Json number(double value) {
-  if (std::isnan(value))
-    return {{"float", "nan"}};
-  if (std::isinf(value))
-    return {{"float", value > 0 ? "inf" : "-inf"}};
-  return value;
+  if (std::isfinite(value))
+    return value;
+  return {{"float", jsonOfReal(value)}};
 }
 
 struct ArgWriter {
