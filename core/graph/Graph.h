@@ -44,10 +44,10 @@ inline constexpr int32_t None = -1;
 //===- Literals
 //------------------------------------------------------------===//
 // One Arg per argument of the op's schema, in schema order, defaults filled in.
-// Integers are of three sorts. *Sizes* are not stored: ResultSizes & co. name
-// the dim of a result whose (local) size they are. *Counts* stay global
-// numbers. *Offsets* (slice bounds, arange ends) are global; a local body reads
-// the index list of the dim instead.
+// *Sizes* (arange ends too) are not stored: ResultSizes & co. name the dim of a
+// result whose (local) size they are. *Counts* and *offsets* (slice bounds) are
+// global; local bodies read index lists. A number in a tensor's place promotes
+// as a Python number does. Factories give their type; devices are left out.
 
 /// The op's operand at this index of Op::operands.
 struct OperandArg {
