@@ -34,9 +34,6 @@ include "dialects/dist/DistAttrs.td"
 class Dist_Op<string mnemonic, list<Trait> traits = []>
     : Op<Dist_Dialect, mnemonic, traits>;
 
-def Dist_Tensor : AnyTypeOf<[AnyRankedTensor]>;
-def Dist_Result : AnyTypeOf<[AnyRankedTensor, NoneType],
-                            "a ranked tensor, or none where dropped">;
 def Dist_GlobalTensor : Type<
     CPred<"::monarch::dist::isGlobal($_self)">,
     "a global tensor (its encoding is a layout)">;
