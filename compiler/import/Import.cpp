@@ -50,9 +50,8 @@ struct Symbols {
   std::map<std::string, int64_t> values;
   /// Those that grow with the rows.
   std::set<std::string> batch;
-  /// Rows that `values` stand for; 0 when the batch is fixed and inputs have no
-  /// rows.
-  int64_t rows = 0;
+  /// Rows that `values` stand for.
+  int64_t rows = 1;
 
   /// nullopt where a symbol would be no integer.
   std::optional<std::map<std::string, int64_t>> at(int64_t newRows) const {
@@ -100,10 +99,19 @@ std::optional<Error> bindInput(const ExportedLeaf &leaf,
                                   dim, name),
                       "export with one dynamic size a dim");
     }
-    if (dim == 0 && symbols.rows == 0)
-      symbols.rows = value;
   }
   return std::nullopt;
+}
+
+/// Dim 0 of the first input that has dims.
+int64_t rowsOf(const ExportedProgram &program, const Symbols &symbols) {
+  for (const ExportedLeaf &leaf : program.leaves) {
+    const auto &sizes = program.graph.tensors.at(leaf.placeholders[0]).sizes;
+    if (leaf.kind == ValueKind::Input && !sizes.empty())
+      return sizes[0].symbols.empty() ? sizes[0].hint
+                                      : symbols.values.at(sizes[0].symbols[0]);
+  }
+  return 1;
 }
 
 Expected<Symbols> bindSymbols(const ExportedProgram &program,
@@ -124,8 +132,7 @@ Expected<Symbols> bindSymbols(const ExportedProgram &program,
     if (known.count(name) == 0)
       return badShape("the model has no input '" + name + "'",
                       fmt::format("name one of: {}", fmt::join(known, ", ")));
-  if (symbols.rows == 0)
-    symbols.rows = 1;
+  symbols.rows = rowsOf(program, symbols);
   return symbols;
 }
 

@@ -64,6 +64,10 @@ class BadModels(unittest.TestCase):
     def test_good_model_with_a_loss(self):
         run = self.run_on(self.good, "--loss", "ce:logits,labels")
         self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn('"unit_rows": 4', run.stdout)
+        for arguments in (["--rows", "6"], ["--shape", "x=6x32"]):
+            run = self.run_on(self.good, "--loss", "ce:logits,labels", *arguments)
+            self.assertIn('"unit_rows": 6', run.stdout)
 
     def test_files_that_are_no_model(self):
         module = torch.nn.Linear(2, 2)
@@ -128,6 +132,13 @@ class BadModels(unittest.TestCase):
             (3, "MP1009", ["--loss", "ce:logits,x"]),
             (3, "MP1009", ["--loss", "causal_lm:logits,labels"]),  # no sequence
             (2, "MP1022", ["--loss", "ce:logits,labels", "--rows", "0"]),
+        ]
+        ce = ["--loss", "ce:logits,labels"]
+        cases += [
+            (2, "MP1010", [*ce, "--shape", "x=4x31"]),  # fixed in the file
+            (2, "MP1010", [*ce, "--shape", "x=4"]),
+            (2, "MP1010", [*ce, "--shape", "x=0x32"]),
+            (2, "MP1010", [*ce, "--shape", "y=4x32"]),
         ]
         for code, identifier, arguments in cases:
             with self.subTest(arguments=arguments):
