@@ -9,6 +9,7 @@
 #include "runtime/data/Generators.h"
 #include "runtime/support/Tensors.h"
 #include "test/support/TemporaryFolder.h"
+#include "test/support/ZipBytes.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -18,6 +19,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 using namespace monarch;
 using namespace monarch::runtime;
@@ -195,4 +197,70 @@ TEST_CASE("A file that is no archive has no weights") {
   auto source = openWeights(folder / "m.pt2");
   REQUIRE(!source);
   CHECK(source.error().code == ExitCode::BadInput);
+}
+
+namespace {
+
+/// A .pt2 with one float32 record of six numbers, 0 to 5, and a table entry.
+std::string pt2(const std::string &meta, bool isPickled = false,
+                int64_t numbers = 6) {
+  std::string bytes;
+  for (int64_t i = 0; i < numbers; ++i) {
+    float number = static_cast<float>(i);
+    bytes.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  }
+  std::string table = "{\"config\": {\"w\": {\"path_name\": \"weight_0\", "
+                      "\"use_pickle\": " +
+                      std::string(isPickled ? "true" : "false") +
+                      ", \"tensor_meta\": " + meta + "}}}";
+  return zip({{"m/data/weights/model_weights_config.json", table},
+              {"m/data/weights/weight_0", bytes}});
+}
+
+std::string meta(int64_t rows, int64_t columns, int64_t stride0,
+                 int64_t stride1, int64_t offset) {
+  auto number = [](int64_t value) {
+    return "{\"as_int\": " + std::to_string(value) + "}";
+  };
+  return "{\"dtype\": 7, \"sizes\": [" + number(rows) + ", " + number(columns) +
+         "], \"strides\": [" + number(stride0) + ", " + number(stride1) +
+         "], \"storage_offset\": " + number(offset) + "}";
+}
+
+Expected<at::Tensor> readPt2(const std::string &bytes,
+                             std::vector<int64_t> shape) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "m.pt2", std::ios::binary) << bytes;
+  auto source = openWeights(folder / "m.pt2");
+  if (!source)
+    return source.error();
+  return readWeight(**source, {"w"}, DType::Float32, shape);
+}
+
+} // namespace
+
+TEST_CASE("Weights of a pt2 are read by offset and strides") {
+  at::Tensor numbers = at::arange(6, at::TensorOptions(at::kFloat));
+  CHECK(readPt2(pt2(meta(2, 3, 3, 1, 0)), {2, 3})->equal(numbers.view({2, 3})));
+  CHECK(readPt2(pt2(meta(3, 2, 1, 3, 0)), {3, 2})
+            ->equal(numbers.view({2, 3}).t()));
+  CHECK(readPt2(pt2(meta(2, 2, 2, 1, 2)), {2, 2})
+            ->equal(numbers.narrow(0, 2, 4).view({2, 2})));
+  CHECK(readPt2(pt2(meta(0, 3, 3, 1, 0)), {0, 3})->numel() == 0);
+}
+
+TEST_CASE("A pt2 that lies about its weights is refused") {
+  int64_t huge = std::numeric_limits<int64_t>::max();
+  CHECK(!readPt2(pt2(meta(2, 3, 3, 1, 1)), {2, 3}));
+  CHECK(!readPt2(pt2(meta(2, 3, 4, 1, 0)), {2, 3}));
+  CHECK(!readPt2(pt2(meta(2, 3, huge, 1, 0)), {2, 3}));
+  CHECK(!readPt2(pt2(meta(2, 3, 3, 1, huge)), {2, 3}));
+  CHECK(!readPt2(pt2(meta(2, 3, -3, 1, 0)), {2, 3}));
+  CHECK(!readPt2(pt2(meta(2, 3, 3, 1, 0), /*isPickled=*/true), {2, 3}));
+  CHECK(!readPt2(pt2("{}"), {2, 3}));
+  CHECK(readPt2(pt2(meta(2, 3, 3, 1, 0)), {3, 2}).error().id == "MP4010");
+  // Exported without weights.
+  CHECK(readPt2(pt2(meta(2, 3, 3, 1, 0), false, 0), {2, 3})
+            .error()
+            .what.find("without weights") != std::string::npos);
 }
