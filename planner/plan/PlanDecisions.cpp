@@ -57,11 +57,13 @@ std::string repeated(std::string_view word, size_t count) {
   return text;
 }
 
-/// Followers follow, others run whole: what an op without a rule does.
+/// What an op does that no rule names: followers follow and pass partial
+/// cotangents on, sums follow, others run whole.
 std::string defaultText(const StrategySpace &space, OpId id, size_t axes) {
+  if (isSum(space.graph().op(id)))
+    return repeated("follow", axes);
   const OpRule *rule = space.rule(id);
-  bool follows = isSum(space.graph().op(id)) || (rule && rule->follows);
-  return repeated(follows ? "follow" : "whole", axes);
+  return repeated(rule && rule->follows ? "follow+cotangent" : "whole", axes);
 }
 
 bool applyChoiceText(std::string_view text, const StrategySpace &space, OpId id,

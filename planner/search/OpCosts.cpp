@@ -1,0 +1,99 @@
+//===- OpCosts.cpp - picoseconds of one op or reshard ---------------------===//
+#include "planner/search/OpCosts.h"
+
+#include "core/layout/Reshard.h"
+#include "core/registry/Lowering.h"
+#include "planner/resolve/WriteMoves.h"
+
+namespace monarch::planner {
+
+namespace {
+
+/// With even tables the last rank holds the largest block of everything.
+std::vector<int64_t> slowestCoordinates(const Mesh &mesh) {
+  std::vector<int64_t> last;
+  for (const MeshAxis &axis : mesh.axes)
+    last.push_back(axis.size - 1);
+  return last;
+}
+
+} // namespace
+
+int64_t OpCosts::price(const Role &role,
+                       const std::vector<Instruction> &instructions) const {
+  OffsetTables even;
+  RoleView view(role, mesh, even, slowestCoordinates(mesh));
+  int64_t total = 0;
+  for (const Instruction &instruction : instructions)
+    total += pricer.price(instruction, view, /*stage=*/0).picoseconds;
+  return total;
+}
+
+int64_t OpCosts::opPicoseconds(OpId id, const OpLayouts &layouts) const {
+  const Graph &graph = space.graph();
+  const Op &op = graph.op(id);
+  Role role;
+  std::vector<Instruction> instructions;
+  RoleWriter writer(role);
+  writer.target = &instructions;
+  OffsetTables even;
+  Lowering lowering{graph, op, writer, mesh, {}, {}, {}, {}, {}, {}, {}};
+  lowering.tables = &even;
+  auto structureOf = [&](ValueId value) {
+    return value == None ? nullptr : &space.structure(value);
+  };
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    ValueId value = op.operands[k];
+    lowering.operandStructure.push_back(structureOf(value));
+    lowering.operands.push_back(
+        value == None
+            ? Local{}
+            : writer.make(graph.value(value).type,
+                          localShape(writer, space.structure(value),
+                                     layouts.operands[k])));
+  }
+  for (ValueId value : op.results)
+    lowering.resultStructure.push_back(structureOf(value));
+  lowering.operandLayout = layouts.operands;
+  lowering.resultLayout = layouts.results;
+  lowering.labels = layouts.labels;
+  lowering.results.resize(op.results.size());
+  if (const OpRule *rule = space.rule(id))
+    lower(*rule, lowering);
+  else
+    lowering.callItself();
+  return price(role, instructions);
+}
+
+int64_t OpCosts::reshardPicoseconds(ValueId value, const Layout &from,
+                                    const Layout &to) const {
+  if (from == to)
+    return 0;
+  const TensorStructure &structure = space.structure(value);
+  DType type = space.graph().value(value).type;
+  auto [entry, isNew] =
+      reshards.try_emplace(ReshardKey(structure, type, from, to), 0);
+  if (!isNew)
+    return entry->second;
+  Role role;
+  std::vector<Instruction> instructions;
+  RoleWriter writer(role);
+  writer.target = &instructions;
+  OffsetTables even;
+  Local local = writer.make(type, localShape(writer, structure, from));
+  writeMoves(writer, mesh, structure,
+             reshard(structure, from, to, mesh, even), local);
+  entry->second = price(role, instructions);
+  return entry->second;
+}
+
+int64_t OpCosts::localBytes(ValueId value, const Layout &layout) const {
+  OffsetTables even;
+  int64_t bytes = byteWidth(space.graph().value(value).type);
+  for (int64_t size : monarch::localShape(space.structure(value), layout, mesh,
+                                          even, slowestCoordinates(mesh)))
+    bytes *= size;
+  return bytes;
+}
+
+} // namespace monarch::planner

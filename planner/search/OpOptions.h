@@ -1,0 +1,70 @@
+//===- OpOptions.h - a forward op with its backward, under one choice -----===//
+//
+// For a choice per tensor axis: what layouts a forward op wants and leaves,
+// what its backward ops make of cotangents, and what all of it costs by itself.
+// Follows DeriveLayouts, op by op, for what does not depend on the rest of the
+// plan. Ops of one class (equal up to the values they touch, as in repeated
+// layers) share their options.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "planner/search/OpClasses.h"
+#include "planner/search/OpCosts.h"
+#include "planner/search/SplitRules.h"
+
+namespace monarch::planner {
+
+struct OpOption {
+  /// Per axis of the mesh without data axes.
+  std::vector<int> choice;
+  std::vector<Layout> operands;
+  std::vector<Layout> results;
+  /// Layout in which the backward leaves the cotangent of an operand, and in
+  /// which it wants that of a result; nullopt where it has none of its own.
+  std::vector<std::optional<Layout>> operandCotangents;
+  std::vector<std::optional<Layout>> resultCotangents;
+  int64_t forwardPicoseconds = 0;
+  int64_t backwardPicoseconds = 0;
+  /// Reshards inside the backward: saved values that it wants otherwise.
+  int64_t refetchPicoseconds = 0;
+
+  /// The ops alone, without any reshard: never more than resolve writes.
+  int64_t leastPicoseconds() const {
+    return forwardPicoseconds + backwardPicoseconds;
+  }
+};
+
+class OpOptions {
+public:
+  /// Everything must outlive it; the mesh has no data axes.
+  OpOptions(const StrategySpace &space, const SplitRules &rules,
+            const std::vector<int> &classes, const OpCosts &costs,
+            const MeshPlan &plan)
+      : space(space), rules(rules), classes(classes), costs(costs), plan(plan) {
+  }
+
+  /// The combinations that the op may take (see `combinations`).
+  const std::vector<OpOption> &of(OpId op, size_t limit) const;
+  /// Any op under any choices.
+  const OpOption &under(OpId op, const std::vector<int> &choice) const;
+  /// A follower behind an operand that lies like this.
+  const OpOption &following(OpId op, const Layout &operand) const;
+  /// The same, of a view of a parameter: from what is wanted of the result.
+  const OpOption &wanting(OpId op, const Layout &result) const;
+
+private:
+  OpOption derive(OpId op, const std::vector<int> &choice) const;
+  const OpOption &matching(OpId op, const Layout &layout, bool ofResult) const;
+
+  const StrategySpace &space;
+  const SplitRules &rules;
+  const std::vector<int> &classes;
+  const OpCosts &costs;
+  const MeshPlan &plan;
+  mutable std::map<int, std::vector<OpOption>> optionsOfClass;
+  mutable std::map<std::pair<int, std::vector<int>>, OpOption> underChoice;
+  mutable std::map<std::tuple<int, Layout, bool>, const OpOption *> matched;
+};
+
+} // namespace monarch::planner

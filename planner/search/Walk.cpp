@@ -1,0 +1,178 @@
+//===- Walk.cpp - how values lie while ops are decided one by one ---------===//
+#include "planner/search/Walk.h"
+
+#include <algorithm>
+
+namespace monarch::planner {
+
+namespace {
+
+constexpr int NoLayout = -1;
+
+/// A partial value's cotangent is whole; of others it lies alike.
+Layout dual(Layout layout) {
+  for (AxisState &state : layout.states)
+    if (state.isPartial())
+      state = AxisState::replicated();
+  return canonical(std::move(layout));
+}
+
+LiveValue *find(WalkState &state, ValueId value) {
+  for (LiveValue &entry : state.live)
+    if (entry.value == value)
+      return &entry;
+  return nullptr;
+}
+
+void insert(WalkState &state, LiveValue value) {
+  auto place = std::lower_bound(
+      state.live.begin(), state.live.end(), value.value,
+      [](const LiveValue &a, ValueId b) { return a.value < b; });
+  state.live.insert(place, std::move(value));
+}
+
+} // namespace
+
+Walker::Walker(const StrategySpace &space, const SplitRules &rules,
+               const OpCosts &costs, const OpOptions &options)
+    : space(space), graph(space.graph()), rules(rules), costs(costs),
+      options(options), hasGradient(graph.values.size(), false),
+      alias(graph.values.size()) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    alias[v] = static_cast<ValueId>(v);
+    for (ValueId primal : graph.values[v].cotangentOf)
+      hasGradient[primal] = true;
+  }
+}
+
+void Walker::setSequence(const std::vector<OpId> &ops) {
+  lastUse.assign(graph.values.size(), -1);
+  for (size_t i = 0; i < ops.size(); ++i)
+    for (ValueId operand : graph.op(ops[i]).operands)
+      if (operand != None)
+        lastUse[tracked(operand)] = static_cast<int64_t>(i);
+}
+
+bool Walker::isViewOfParameter(OpId op) const {
+  const OpRule *rule = space.rule(op);
+  const Op &entry = graph.op(op);
+  return rule && rule->follows && !entry.results.empty() &&
+         entry.results[0] != None && rules.parameterOf(entry.results[0]) >= 0;
+}
+
+/// A view of a parameter stands for the parameter.
+ValueId Walker::tracked(ValueId value) const {
+  int parameter = rules.parameterOf(value);
+  return parameter >= 0 ? graph.parameters[parameter].value : alias[value];
+}
+
+int Walker::numberOf(const Layout &layout) {
+  auto [entry, isNew] =
+      numbers.try_emplace(layout, static_cast<int>(layouts.size()));
+  if (isNew)
+    layouts.push_back(layout);
+  return entry->second;
+}
+
+const Layout *Walker::home(const WalkState &state, ValueId value) const {
+  for (const LiveValue &entry : state.live)
+    if (entry.value == tracked(value))
+      return &layouts[entry.home];
+  return nullptr;
+}
+
+const OpOption &Walker::follow(OpId op, const WalkState &state,
+                               size_t axes) const {
+  const Op &entry = graph.op(op);
+  const Layout *known = nullptr;
+  if (!entry.operands.empty() && entry.operands[0] != None)
+    known = home(state, entry.operands[0]);
+  return options.following(op, known ? *known : Layout::replicated(axes));
+}
+
+LiveValue Walker::makeLive(ValueId value, size_t result,
+                           const OpOption &option) {
+  LiveValue made{value, numberOf(option.results[result]), NoLayout, {}};
+  if (hasGradient[value])
+    made.cotangent = numberOf(option.resultCotangents[result]
+                                  ? *option.resultCotangents[result]
+                                  : dual(option.results[result]));
+  return made;
+}
+
+/// The first reader decides how the parameter lies, later ones reshard.
+int64_t Walker::readParameter(WalkState &state, ValueId value, Layout wanted) {
+  while (graph.value(value).producer != None) {
+    OpId view = graph.value(value).producer;
+    wanted = options.wanting(view, wanted).operands[0];
+    value = graph.op(view).operands[0];
+  }
+  wanted = dual(std::move(wanted));
+  if (LiveValue *known = find(state, value))
+    return fetch(*known, wanted);
+  insert(state, LiveValue{value, numberOf(wanted), NoLayout, {}});
+  return 0;
+}
+
+int64_t Walker::fetch(LiveValue &value, const Layout &wanted) {
+  int number = numberOf(wanted);
+  auto place =
+      std::lower_bound(value.copies.begin(), value.copies.end(), number);
+  if (number == value.home || (place != value.copies.end() && *place == number))
+    return 0;
+  int64_t cheapest =
+      costs.reshardPicoseconds(value.value, layouts[value.home], wanted);
+  for (int copy : value.copies)
+    cheapest = std::min(cheapest, costs.reshardPicoseconds(
+                                      value.value, layouts[copy], wanted));
+  value.copies.insert(place, number);
+  return cheapest;
+}
+
+void Walker::readValue(WalkState &state, const Op &op, size_t operand,
+                       const OpOption &option, OpCost &cost) {
+  LiveValue *value = find(state, tracked(op.operands[operand]));
+  if (!value) // a leaf or a clone: read as it is wanted
+    return;
+  cost.fetch += fetch(*value, option.operands[operand]);
+  if (value->cotangent == NoLayout)
+    return;
+  const Layout &wanted = layouts[value->cotangent];
+  if (const std::optional<Layout> &given = option.operandCotangents[operand])
+    cost.cotangents += costs.reshardPicoseconds(value->value, *given, wanted);
+  else if (!option.results.empty() && op.results[0] != None &&
+           hasGradient[op.results[0]] &&
+           graph.value(op.results[0]).shape ==
+               graph.value(op.operands[operand]).shape)
+    // The cotangent of the result is passed on as it is.
+    cost.cotangents +=
+        costs.reshardPicoseconds(value->value, dual(option.results[0]), wanted);
+}
+
+OpCost Walker::apply(WalkState &state, OpId id, const OpOption &option,
+                     size_t place) {
+  const Op &op = graph.op(id);
+  const OpRule *rule = space.rule(id);
+  OpCost cost{option.forwardPicoseconds, option.backwardPicoseconds, 0,
+              option.refetchPicoseconds};
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    if (op.operands[k] == None ||
+        (rule && std::find(rule->shapeOnly.begin(), rule->shapeOnly.end(),
+                           static_cast<int>(k)) != rule->shapeOnly.end()))
+      continue;
+    if (rules.parameterOf(op.operands[k]) >= 0)
+      cost.fetch += readParameter(state, op.operands[k], option.operands[k]);
+    else
+      readValue(state, op, k, option, cost);
+  }
+  int64_t at = static_cast<int64_t>(place);
+  std::erase_if(state.live, [&](const LiveValue &value) {
+    return lastUse[value.value] <= at;
+  });
+  for (size_t r = 0; r < op.results.size(); ++r)
+    if (op.results[r] != None && lastUse[op.results[r]] > at)
+      insert(state, makeLive(op.results[r], r, option));
+  return cost;
+}
+
+} // namespace monarch::planner
