@@ -146,7 +146,7 @@ OpOption OpOptions::derive(OpId op, const std::vector<int> &choice) const {
 }
 
 const std::vector<OpOption> &OpOptions::of(OpId op, size_t limit) const {
-  auto [entry, isNew] = optionsOfClass.try_emplace(classes[op]);
+  auto [entry, isNew] = optionsOfClass.try_emplace({classes[op], limit});
   if (isNew)
     for (const std::vector<int> &choice : combinations(rules, op, plan, limit))
       entry->second.push_back(derive(op, choice));

@@ -62,7 +62,8 @@ private:
   const std::vector<int> &classes;
   const OpCosts &costs;
   const MeshPlan &plan;
-  mutable std::map<int, std::vector<OpOption>> optionsOfClass;
+  mutable std::map<std::pair<int, size_t>, std::vector<OpOption>>
+      optionsOfClass;
   mutable std::map<std::pair<int, std::vector<int>>, OpOption> underChoice;
   mutable std::map<std::tuple<int, Layout, bool>, const OpOption *> matched;
 };

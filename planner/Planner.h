@@ -1,0 +1,77 @@
+//===- Planner.h - the best plan for a graph on a cluster -----------------===//
+//
+// The one entry of the planner: graph, cluster, workload and pins in; decisions,
+// their price and what else was looked at out. Deterministic; limits are counts
+// of work. The plan's unit may have other rows than the graph given, so the
+// result carries the graph that its decisions are about.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "planner/cluster/Cluster.h"
+#include "planner/cost/Price.h"
+#include "planner/plan/PlanFile.h"
+#include "planner/search/Degrees.h"
+#include "planner/search/Pins.h"
+
+#include <memory>
+
+namespace monarch::planner {
+
+struct PlanRequest {
+  int64_t globalRows = 1;
+  OptimizerKind optimizer = OptimizerKind::SGD;
+  Pins pins;
+};
+
+/// A plan that lost, or could not be.
+struct Alternative {
+  Degrees degrees;
+  /// 0: not priced.
+  int64_t stepPicoseconds = 0;
+  int64_t peakBytes = 0;
+  std::string reason;
+};
+
+/// Memory of the plan's ranks, the largest of any stage.
+struct MemoryParts {
+  int64_t parameterBytes = 0;
+  int64_t gradientBytes = 0;
+  int64_t optimizerBytes = 0;
+  /// The rest of the peak: saved and passing activations, buffers, workspace.
+  int64_t otherBytes = 0;
+};
+
+struct PlanResult {
+  /// The graph at the plan's unit rows, and its strategies.
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<StrategySpace> space;
+  Decisions decisions;
+  Degrees degrees;
+  Price price;
+  Traffic traffic;
+  int64_t peakBytes = 0;
+  std::vector<MemoryParts> memory; // per stage
+  /// No plan in the space searched takes less, by this model of costs.
+  int64_t boundPicoseconds = 0;
+  /// Every plan was looked at or bounded away.
+  bool exhaustive = false;
+  /// Plans priced through resolve.
+  int64_t plansPriced = 0;
+  std::vector<Alternative> alternatives;
+  std::vector<std::string> remarks;
+};
+
+/// MP3102 (exit 4): pins that no plan can have, with the legal values.
+/// MP3103 (exit 4): nothing fits; what is needed and what there is.
+Expected<PlanResult> makePlan(const Graph &graph, const Cluster &cluster,
+                              const PlanRequest &request);
+
+/// monarch.plan/1 of a result. `graph` is the one that was given to `makePlan`.
+PlanFile planFileOf(const PlanResult &result, const Graph &graph,
+                    const Cluster &cluster, const PlanRequest &request);
+
+/// A page for people: degrees, stages, memory, time, what stayed whole, gap.
+std::string summarize(const PlanResult &result, const Cluster &cluster);
+
+} // namespace monarch::planner

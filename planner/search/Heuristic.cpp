@@ -1,0 +1,335 @@
+//===- Heuristic.cpp - the search on graphs of any size -------------------===//
+#include "planner/search/Heuristic.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+namespace monarch::planner {
+
+namespace {
+
+/// Frontier programmes run, plans priced, and plans priced beyond the best.
+constexpr size_t TableLimit = 40;
+constexpr int64_t PriceLimit = 24;
+constexpr int64_t FittingLimit = 8;
+
+struct Estimate {
+  const Candidate *candidate = nullptr;
+  const Assignment *assignment = nullptr;
+  std::vector<size_t> cuts;
+  int64_t stepPicoseconds = 0;
+  int64_t memoryBytes = 0;
+};
+
+/// Work of one unit on one device as two sums: what splits divide, and what
+/// they do not.
+struct UnitWork {
+  int64_t divisible = 0;
+  int64_t launches = 0;
+};
+
+UnitWork workOf(const Graph &graph, const Cluster &cluster) {
+  Mesh one;
+  InstructionPricer pricer(cluster, one, OptimizerKind::SGD);
+  UnitWork work;
+  for (const Op &op : graph.ops) {
+    if (isViewCall(op.name))
+      continue;
+    auto types = [&](const std::vector<ValueId> &values) {
+      std::vector<TensorType> result;
+      for (ValueId value : values)
+        result.push_back(value == None ? TensorType{}
+                                       : TensorType{graph.value(value).type,
+                                                    graph.value(value).shape});
+      return result;
+    };
+    int64_t launch = cluster.device.launchPicoseconds;
+    work.divisible +=
+        pricer.callPicoseconds(op.name, types(op.operands), types(op.results)) -
+        launch;
+    work.launches += launch;
+  }
+  return work;
+}
+
+class HeuristicSearch {
+public:
+  HeuristicSearch(SearchContext &context,
+                  const std::vector<Candidate> &candidates)
+      : context(context), candidates(candidates) {}
+
+  HeuristicResult run() {
+    orderByBound();
+    makeEstimates();
+    priceEstimates();
+    boundAll();
+    return std::move(result);
+  }
+
+private:
+  void orderByBound() {
+    for (const Candidate &candidate : candidates)
+      order.emplace_back(closedFormBound(context, candidate), &candidate);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto &a, const auto &b) {
+                       return std::tie(a.first, a.second->degrees) <
+                              std::tie(b.first, b.second->degrees);
+                     });
+  }
+
+  void makeEstimates() {
+    for (const auto &[bound, candidate] : order) {
+      // What cannot beat the best estimate so far by much is not worth a look.
+      if (!estimates.empty() && bound > bestEstimate)
+        continue;
+      const std::vector<Assignment> *found = assignmentsOf(*candidate);
+      if (!found)
+        continue;
+      for (const Assignment &assignment : *found)
+        addEstimate(*candidate, assignment);
+    }
+    std::stable_sort(estimates.begin(), estimates.end(),
+                     [&](const Estimate &a, const Estimate &b) {
+                       int64_t room = context.cluster.device.usableBytes();
+                       bool fitsA = a.memoryBytes <= room;
+                       bool fitsB = b.memoryBytes <= room;
+                       if (fitsA != fitsB)
+                         return fitsA;
+                       if (!fitsA && a.memoryBytes != b.memoryBytes)
+                         return a.memoryBytes < b.memoryBytes;
+                       return std::tie(a.stepPicoseconds, a.candidate->degrees) <
+                              std::tie(b.stepPicoseconds, b.candidate->degrees);
+                     });
+  }
+
+  const std::vector<Assignment> *assignmentsOf(const Candidate &candidate) {
+    MeshPlan inner = candidate.plan.withoutData();
+    auto key = std::make_pair(candidate.degrees.unitRows, inner.mesh.axes);
+    auto known = assignments.find(key);
+    if (known != assignments.end())
+      return &known->second;
+    if (assignments.size() >= TableLimit)
+      return nullptr;
+    MeshTable &table = context.table(candidate.degrees, candidate.plan);
+    std::vector<Assignment> found;
+    if (table.canSplit)
+      found = searchFrontier(*table.unit.space, table.unit.rules,
+                             table.unit.classes, table.costs, table.options,
+                             limits);
+    return &assignments.emplace(key, std::move(found)).first->second;
+  }
+
+  void addEstimate(const Candidate &candidate, const Assignment &assignment) {
+    const MeshTable &table = context.table(candidate.degrees, candidate.plan);
+    const Unit &unit = table.unit;
+    const Cluster &cluster = context.cluster;
+    int64_t link = cluster.levels.empty()
+                       ? std::numeric_limits<int64_t>::max() / Million
+                       : cluster.levels.back().bytesPerSecond;
+    StageCutter cutter(*unit.space, unit.places, assignment, link);
+    int stages = static_cast<int>(candidate.degrees.pp);
+    std::optional<std::vector<size_t>> cuts = cutter.cut(stages);
+    if (!cuts)
+      return;
+    std::vector<int> stage = stagesFromCuts(*unit.space, unit.places, *cuts);
+    std::vector<int64_t> busy(stages, 0);
+    for (OpId op : unit.places.ops)
+      busy[stage[op]] += assignment.forwardPicoseconds[op] +
+                         assignment.backwardPicoseconds[op];
+    int64_t units = context.workload.globalRows / candidate.degrees.unitRows /
+                    candidate.plan.replicas();
+    int64_t slowest = *std::max_element(busy.begin(), busy.end());
+    int64_t once = 0;
+    for (int64_t time : busy)
+      once += time;
+    StateCost states = stateCost(candidate, unit, stage);
+    Estimate estimate;
+    estimate.candidate = &candidate;
+    estimate.assignment = &assignment;
+    estimate.cuts = std::move(*cuts);
+    estimate.stepPicoseconds =
+        (units - 1) * slowest + once + states.stepPicoseconds;
+    estimate.memoryBytes =
+        states.bytes + savedBytes(candidate, assignment, unit, stage, units);
+    bestEstimate = std::min(bestEstimate, estimate.stepPicoseconds);
+    estimates.push_back(std::move(estimate));
+  }
+
+  struct StateCost {
+    int64_t bytes = 0;
+    int64_t stepPicoseconds = 0;
+  };
+
+  /// Parameters of the fullest stage: their memory, reduction and update.
+  StateCost stateCost(const Candidate &candidate, const Unit &unit,
+                      const std::vector<int> &stage) const {
+    const Graph &graph = *unit.graph;
+    const Device &device = context.cluster.device;
+    bool adam = context.workload.optimizer == OptimizerKind::AdamW;
+    std::vector<StateCost> ofStage(candidate.degrees.pp);
+    std::vector<int> owner(graph.parameters.size(), -1);
+    for (size_t i = graph.ops.size(); i-- > 0;)
+      if (graph.ops[i].phase == Phase::Forward)
+        for (ValueId operand : graph.ops[i].operands)
+          if (operand != None && unit.rules.parameterOf(operand) >= 0)
+            owner[unit.rules.parameterOf(operand)] = stage[i];
+    Links links(context.cluster, candidate.plan.mesh);
+    std::vector<int> dataAxes;
+    for (int axis = 0; axis < candidate.plan.dataAxes; ++axis)
+      dataAxes.push_back(axis);
+    for (size_t p = 0; p < graph.parameters.size(); ++p) {
+      const Value &value = graph.value(graph.parameters[p].value);
+      StateCost &cost = ofStage[std::max(0, owner[p])];
+      int64_t bytes = byteCount(value);
+      if (value.shape.size() >= 2)
+        bytes /= candidate.degrees.tp;
+      cost.bytes += bytes * (graph.parameters[p].trainable ? (adam ? 4 : 2) : 1);
+      if (!graph.parameters[p].trainable)
+        continue;
+      int64_t replicas = candidate.plan.replicas();
+      cost.stepPicoseconds +=
+          picosecondsFor(bytes * (adam ? 7 : 3), device.memoryBytesPerSecond,
+                         device.memoryEfficiency) +
+          device.launchPicoseconds +
+          links.ringPicoseconds(0, dataAxes,
+                                2 * (replicas - 1) * (bytes / replicas), 2);
+    }
+    StateCost fullest;
+    for (const StateCost &cost : ofStage) {
+      fullest.bytes = std::max(fullest.bytes, cost.bytes);
+      fullest.stepPicoseconds =
+          std::max(fullest.stepPicoseconds, cost.stepPicoseconds);
+    }
+    return fullest;
+  }
+
+  /// What the units in flight keep for their backward, in the fullest stage.
+  int64_t savedBytes(const Candidate &candidate, const Assignment &assignment,
+                     const Unit &unit, const std::vector<int> &stage,
+                     int64_t units) const {
+    const Graph &graph = *unit.graph;
+    int64_t stages = candidate.degrees.pp;
+    std::vector<int64_t> bytes(stages, 0);
+    std::vector<bool> saved(graph.values.size(), false);
+    for (const Op &op : graph.ops)
+      if (op.phase == Phase::Backward)
+        for (ValueId operand : op.operands)
+          if (operand != None)
+            saved[operand] = true;
+    for (OpId op : unit.places.ops)
+      for (ValueId result : graph.op(op).results)
+        if (result != None && saved[result] &&
+            !isViewCall(graph.op(op).name))
+          bytes[stage[op]] += assignment.valueBytes[result];
+    int64_t fullest = 0;
+    for (int64_t s = 0; s < stages; ++s) {
+      int64_t inFlight = context.workload.schedule == ScheduleKind::GPipe
+                             ? units
+                             : std::min(units, stages - s);
+      fullest = std::max(fullest, bytes[s] * inFlight);
+    }
+    return fullest;
+  }
+
+  void priceEstimates() {
+    int64_t fitting = 0, priced = 0;
+    for (const Estimate &estimate : estimates) {
+      bool enough = fitting >= FittingLimit || priced >= PriceLimit;
+      if (enough) {
+        result.losers.push_back({estimate.candidate->degrees, 0, 0,
+                                 fmt::format("estimated {:.3g} s, not priced",
+                                             1e-12 * static_cast<double>(
+                                                         estimate
+                                                             .stepPicoseconds))});
+        continue;
+      }
+      ++priced;
+      fitting += priceOne(estimate) ? 1 : 0;
+    }
+  }
+
+  bool priceOne(const Estimate &estimate) {
+    const Candidate &candidate = *estimate.candidate;
+    const Unit &unit = context.unit(candidate.degrees.unitRows);
+    std::optional<PricedPlan> priced = context.priced(
+        candidate.degrees,
+        assemble(*unit.space, candidate.plan, estimate.assignment->choice,
+                 stagesFromCuts(*unit.space, unit.places, estimate.cuts),
+                 static_cast<int>(candidate.degrees.pp), context.workload));
+    if (!priced)
+      return false;
+    int64_t peak = priced->resolved.program.predictedPeakBytes;
+    if (!context.fits(*priced)) {
+      addLoser(*priced, "memory");
+      if (!result.smallest ||
+          peak < result.smallest->resolved.program.predictedPeakBytes)
+        result.smallest = std::move(priced);
+      return false;
+    }
+    if (result.best &&
+        result.best->price.stepPicoseconds <= priced->price.stepPicoseconds) {
+      addLoser(*priced, "slower");
+      return true;
+    }
+    if (result.best)
+      addLoser(*result.best, "slower");
+    result.best = std::move(priced);
+    return true;
+  }
+
+  void addLoser(const PricedPlan &plan, std::string reason) {
+    result.losers.push_back({plan.degrees, plan.price.stepPicoseconds,
+                             plan.resolved.program.predictedPeakBytes,
+                             std::move(reason)});
+  }
+
+  /// Exact sums of what ops cost alone where a mesh was looked at, the closed
+  /// form elsewhere.
+  void boundAll() {
+    result.boundPicoseconds = std::numeric_limits<int64_t>::max();
+    for (const auto &[closedForm, candidate] : order) {
+      int64_t bound = closedForm;
+      MeshPlan inner = candidate->plan.withoutData();
+      if (assignments.count({candidate->degrees.unitRows, inner.mesh.axes})) {
+        MeshTable &table = context.table(candidate->degrees, candidate->plan);
+        int64_t units = context.workload.globalRows /
+                        candidate->degrees.unitRows /
+                        candidate->plan.replicas();
+        bound = units * table.leastPicoseconds(limits.combinations) /
+                candidate->degrees.pp;
+      }
+      result.boundPicoseconds = std::min(result.boundPicoseconds, bound);
+    }
+  }
+
+  SearchContext &context;
+  const std::vector<Candidate> &candidates;
+  FrontierLimits limits;
+  std::vector<std::pair<int64_t, const Candidate *>> order;
+  std::map<std::pair<int64_t, std::vector<MeshAxis>>, std::vector<Assignment>>
+      assignments;
+  std::vector<Estimate> estimates;
+  int64_t bestEstimate = std::numeric_limits<int64_t>::max();
+  HeuristicResult result;
+};
+
+} // namespace
+
+int64_t closedFormBound(SearchContext &context, const Candidate &candidate) {
+  const Degrees &degrees = candidate.degrees;
+  Expected<Graph> scaled = withUnitRows(context.graph, degrees.unitRows);
+  UnitWork work = workOf(*scaled, context.cluster);
+  int64_t replicas = candidate.plan.replicas();
+  int64_t perUnit = work.divisible / (degrees.dp / replicas * degrees.tp) +
+                    work.launches;
+  return context.workload.globalRows / degrees.unitRows / replicas *
+         (perUnit / degrees.pp);
+}
+
+HeuristicResult searchHeuristically(SearchContext &context,
+                                    const std::vector<Candidate> &candidates) {
+  return HeuristicSearch(context, candidates).run();
+}
+
+} // namespace monarch::planner
