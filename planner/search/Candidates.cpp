@@ -101,14 +101,16 @@ private:
     return std::nullopt;
   }
 
+  /// Where the loss depends on how rows are grouped, b has a meaning of its own
+  /// and is never chosen.
+  bool choosesRows() const {
+    return graph.dynamicBatch && graph.separable && !pins.microBatch;
+  }
+
   std::vector<int64_t> rowsOfUnits() const {
-    // Where the loss depends on how rows are grouped, b has a meaning of its
-    // own and is never chosen.
-    if (isFixedUnit() || (!graph.separable && !pins.microBatch))
-      return {graph.unitRows};
-    if (pins.microBatch)
-      return {*pins.microBatch};
-    return divisors(request.globalRows);
+    if (choosesRows())
+      return divisors(request.globalRows);
+    return {pins.microBatch.value_or(graph.unitRows)};
   }
 
   void consider(const Degrees &degrees) {
@@ -125,6 +127,11 @@ private:
                                 "of {}",
                                 request.globalRows, degrees.dp,
                                 degrees.unitRows));
+    // Rows inside a unit are split where they must be: where the planner chooses
+    // the unit and the batch can be shared out, smaller units do the same.
+    if (plan->rowAxes > 0 && choosesRows() &&
+        request.globalRows % degrees.dp == 0)
+      return;
     if (!tensorAllowed(degrees.tp)) {
       illegalTensor = true;
       return forbid(fmt::format(

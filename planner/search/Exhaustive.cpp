@@ -22,7 +22,7 @@ public:
   Enumeration(SearchContext &context, const Degrees &degrees,
               const MeshPlan &plan, std::optional<PricedPlan> &best)
       : context(context), degrees(degrees), plan(plan),
-        table(context.table(degrees, plan)), unit(table.unit), best(best),
+        table(context.table(degrees, plan, /*coarse=*/false)), unit(table.unit), best(best),
         walker(*unit.space, unit.rules, table.costs, table.options),
         ops(walkedOps(*unit.space)),
         units(context.workload.globalRows / degrees.unitRows /
@@ -109,7 +109,7 @@ private:
     }
   }
 
-  size_t axes() const { return table.plan.mesh.axes.size(); }
+  size_t axes() const { return table.mesh.plan.mesh.axes.size(); }
 
   void priceLeaf() {
     std::optional<PricedPlan> priced = context.priced(
@@ -139,14 +139,14 @@ private:
 
 int64_t countPlans(SearchContext &context, const Degrees &degrees,
                    const MeshPlan &plan, int64_t limit) {
-  MeshTable &table = context.table(degrees, plan);
+  MeshTable &table = context.table(degrees, plan, /*coarse=*/false);
   int64_t count = 1;
   int64_t places = static_cast<int64_t>(table.unit.places.ops.size()) - 1;
   for (int64_t i = 0; i + 1 < degrees.pp; ++i) // binomial(places, pp - 1)
     if ((count = count * (places - i) / (i + 1)) > limit)
       return limit + 1;
   for (OpId op : table.unit.rules.decidingOps()) {
-    size_t options = combinations(table.unit.rules, op, table.plan,
+    size_t options = combinations(table.unit.rules, op, table.mesh.plan,
                                   static_cast<size_t>(limit))
                          .size();
     if ((count *= static_cast<int64_t>(options)) > limit)
@@ -161,7 +161,7 @@ bool searchExhaustively(SearchContext &context, const Degrees &degrees,
   if (countPlans(context, degrees, plan, leafLimit) > leafLimit)
     return false;
   if (static_cast<int64_t>(
-          context.table(degrees, plan).unit.places.ops.size()) >= degrees.pp)
+          context.table(degrees, plan, /*coarse=*/false).unit.places.ops.size()) >= degrees.pp)
     Enumeration(context, degrees, plan, best).run();
   return true;
 }

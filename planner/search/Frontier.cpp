@@ -239,7 +239,7 @@ Assignment evaluate(const StrategySpace &space, const SplitRules &rules,
     for (size_t r = 0; r < option.results.size(); ++r)
       if (ValueId value = graph.op(op).results[r]; value != None)
         assignment.valueBytes[value] =
-            costs.localBytes(value, option.results[r]);
+            costs.localBytes(value, costs.numbers()[option.results[r]]);
   }
   return assignment;
 }

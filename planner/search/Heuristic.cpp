@@ -4,15 +4,24 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <set>
 
 namespace monarch::planner {
 
 namespace {
 
-/// Frontier programmes run, plans priced, and plans priced beyond the best.
-constexpr size_t TableLimit = 40;
+/// Rows of a unit tried for each tp above 1; plans priced in all, and of those
+/// that fit.
+constexpr size_t RowsPerTensorDegree = 4;
 constexpr int64_t PriceLimit = 24;
-constexpr int64_t FittingLimit = 8;
+constexpr int64_t FittingLimit = 6;
+/// Plans that fit after which an estimate this much above the best (in percent)
+/// is not priced any more.
+constexpr int64_t EnoughFitting = 3;
+constexpr int64_t EstimateMargin = 110;
+/// A tp whose best estimate is this far above the best (in percent) ends the
+/// search for larger ones.
+constexpr int64_t TensorMargin = 150;
 
 struct Estimate {
   const Candidate *candidate = nullptr;
@@ -69,8 +78,15 @@ public:
 
 private:
   void orderByBound() {
-    for (const Candidate &candidate : candidates)
-      order.emplace_back(closedFormBound(context, candidate), &candidate);
+    std::map<int64_t, UnitWork> works;
+    for (const Candidate &candidate : candidates) {
+      auto [work, isNew] = works.try_emplace(candidate.degrees.unitRows);
+      if (isNew)
+        work->second = workOf(
+            *withUnitRows(context.graph, candidate.degrees.unitRows),
+            context.cluster);
+      order.emplace_back(closedFormBound(candidate, work->second), &candidate);
+    }
     std::stable_sort(order.begin(), order.end(),
                      [](const auto &a, const auto &b) {
                        return std::tie(a.first, a.second->degrees) <
@@ -79,21 +95,28 @@ private:
   }
 
   void makeEstimates() {
-    for (const auto &[bound, candidate] : order) {
-      // What cannot beat the best estimate so far by much is not worth a look.
-      if (!estimates.empty() && bound > bestEstimate)
-        continue;
-      const std::vector<Assignment> *found = assignmentsOf(*candidate);
-      if (!found)
-        continue;
-      for (const Assignment &assignment : *found)
-        addEstimate(*candidate, assignment);
+    std::map<int64_t, std::vector<std::pair<int64_t, const Candidate *>>> byTensor;
+    for (const auto &entry : order)
+      byTensor[entry.second->degrees.tp].push_back(entry);
+    std::set<int64_t> goodRows;
+    int64_t smallerTensor = 1;
+    for (const auto &[tp, entries] : byTensor) {
+      size_t first = estimates.size();
+      std::set<int64_t> rows = rowsToTry(entries, goodRows, tp / smallerTensor);
+      for (const auto &[bound, candidate] : entries)
+        if (rows.count(candidate->degrees.unitRows) &&
+            (!anyFits || bound <= bestEstimate))
+          for (const Assignment &assignment : assignmentsOf(*candidate))
+            addEstimate(*candidate, assignment);
+      // Ranks of one unit ever more in number pay off up to a point.
+      int64_t best = bestFrom(first, goodRows);
+      if (anyFits && best > bestEstimate / 100 * TensorMargin)
+        break;
+      smallerTensor = tp;
     }
     std::stable_sort(estimates.begin(), estimates.end(),
                      [&](const Estimate &a, const Estimate &b) {
-                       int64_t room = context.cluster.device.usableBytes();
-                       bool fitsA = a.memoryBytes <= room;
-                       bool fitsB = b.memoryBytes <= room;
+                       bool fitsA = fits(a), fitsB = fits(b);
                        if (fitsA != fitsB)
                          return fitsA;
                        if (!fitsA && a.memoryBytes != b.memoryBytes)
@@ -103,32 +126,89 @@ private:
                      });
   }
 
-  const std::vector<Assignment> *assignmentsOf(const Candidate &candidate) {
+  /// The work of a candidate, spread evenly over ranks, with nothing moved.
+  int64_t closedFormBound(const Candidate &candidate,
+                          const UnitWork &work) const {
+    const Degrees &degrees = candidate.degrees;
+    int64_t replicas = candidate.plan.replicas();
+    int64_t perUnit =
+        work.divisible / (degrees.dp / replicas * degrees.tp) + work.launches;
+    return context.workload.globalRows / degrees.unitRows / replicas *
+           (perUnit / degrees.pp);
+  }
+
+  /// All rows at first; then what was good with fewer ranks for each unit, or
+  /// as much more as there are now more ranks; and, while nothing fits, the
+  /// least.
+  std::set<int64_t>
+  rowsToTry(const std::vector<std::pair<int64_t, const Candidate *>> &entries,
+            const std::set<int64_t> &good, int64_t growth) const {
+    std::set<int64_t> all, rows;
+    for (const auto &entry : entries)
+      all.insert(entry.second->degrees.unitRows);
+    if (good.empty() || all.size() <= RowsPerTensorDegree)
+      return all;
+    for (int64_t row : good)
+      for (int64_t wanted : {row * growth, row})
+        if (all.count(wanted))
+          rows.insert(wanted);
+    if (!anyFits)
+      rows.insert(*all.begin());
+    return rows.empty() ? all : rows;
+  }
+
+  bool fits(const Estimate &estimate) const {
+    return estimate.memoryBytes <= context.cluster.device.usableBytes();
+  }
+
+  /// The best estimate from this one on that fits; sets the rows of the best.
+  int64_t bestFrom(size_t first, std::set<int64_t> &goodRows) const {
+    std::vector<const Estimate *> group;
+    for (size_t i = first; i < estimates.size(); ++i)
+      group.push_back(&estimates[i]);
+    std::stable_sort(group.begin(), group.end(),
+                     [&](const Estimate *a, const Estimate *b) {
+                       bool worseA = !fits(*a), worseB = !fits(*b);
+                       return std::tie(worseA, a->stepPicoseconds) <
+                              std::tie(worseB, b->stepPicoseconds);
+                     });
+    if (!group.empty())
+      goodRows.clear();
+    for (const Estimate *estimate : group)
+      if (goodRows.size() < RowsPerTensorDegree / 2)
+        goodRows.insert(estimate->candidate->degrees.unitRows);
+    return group.empty() || !fits(*group[0])
+               ? std::numeric_limits<int64_t>::max()
+               : group[0]->stepPicoseconds;
+  }
+
+  const std::vector<Assignment> &assignmentsOf(const Candidate &candidate) {
     MeshPlan inner = candidate.plan.withoutData();
-    auto key = std::make_pair(candidate.degrees.unitRows, inner.mesh.axes);
-    auto known = assignments.find(key);
-    if (known != assignments.end())
-      return &known->second;
-    if (assignments.size() >= TableLimit)
-      return nullptr;
-    MeshTable &table = context.table(candidate.degrees, candidate.plan);
-    std::vector<Assignment> found;
-    if (table.canSplit)
-      found = searchFrontier(*table.unit.space, table.unit.rules,
-                             table.unit.classes, table.costs, table.options,
-                             limits);
-    return &assignments.emplace(key, std::move(found)).first->second;
+    auto [entry, isNew] = assignments.try_emplace(
+        {candidate.degrees.unitRows, inner.mesh.axes});
+    if (!isNew)
+      return entry->second;
+    MeshTable &table =
+        context.table(candidate.degrees, candidate.plan, /*coarse=*/true);
+    entry->second = searchFrontier(*table.unit.space, table.unit.rules,
+                                   table.unit.classes, table.costs,
+                                   table.options, limits);
+    for (Assignment &assignment : entry->second)
+      for (std::vector<int> &choice : assignment.choice)
+        choice = table.mesh.expanded(choice);
+    return entry->second;
   }
 
   void addEstimate(const Candidate &candidate, const Assignment &assignment) {
-    const MeshTable &table = context.table(candidate.degrees, candidate.plan);
+    const MeshTable &table =
+        context.table(candidate.degrees, candidate.plan, /*coarse=*/true);
     const Unit &unit = table.unit;
     const Cluster &cluster = context.cluster;
     int64_t link = cluster.levels.empty()
                        ? std::numeric_limits<int64_t>::max() / Million
                        : cluster.levels.back().bytesPerSecond;
-    StageCutter cutter(*unit.space, unit.places, assignment, link);
     int stages = static_cast<int>(candidate.degrees.pp);
+    StageCutter cutter(*unit.space, unit.places, assignment, link, stages);
     std::optional<std::vector<size_t>> cuts = cutter.cut(stages);
     if (!cuts)
       return;
@@ -152,7 +232,10 @@ private:
         (units - 1) * slowest + once + states.stepPicoseconds;
     estimate.memoryBytes =
         states.bytes + savedBytes(candidate, assignment, unit, stage, units);
-    bestEstimate = std::min(bestEstimate, estimate.stepPicoseconds);
+    if (fits(estimate)) {
+      anyFits = true;
+      bestEstimate = std::min(bestEstimate, estimate.stepPicoseconds);
+    }
     estimates.push_back(std::move(estimate));
   }
 
@@ -235,7 +318,11 @@ private:
   void priceEstimates() {
     int64_t fitting = 0, priced = 0;
     for (const Estimate &estimate : estimates) {
-      bool enough = fitting >= FittingLimit || priced >= PriceLimit;
+      bool enough =
+          fitting >= FittingLimit || priced >= PriceLimit ||
+          (fitting >= EnoughFitting &&
+           estimate.stepPicoseconds >
+               result.best->price.stepPicoseconds / 100 * EstimateMargin);
       if (enough) {
         result.losers.push_back({estimate.candidate->degrees, 0, 0,
                                  fmt::format("estimated {:.3g} s, not priced",
@@ -292,7 +379,8 @@ private:
       int64_t bound = closedForm;
       MeshPlan inner = candidate->plan.withoutData();
       if (assignments.count({candidate->degrees.unitRows, inner.mesh.axes})) {
-        MeshTable &table = context.table(candidate->degrees, candidate->plan);
+        MeshTable &table = context.table(candidate->degrees, candidate->plan,
+                                         /*coarse=*/true);
         int64_t units = context.workload.globalRows /
                         candidate->degrees.unitRows /
                         candidate->plan.replicas();
@@ -310,22 +398,12 @@ private:
   std::map<std::pair<int64_t, std::vector<MeshAxis>>, std::vector<Assignment>>
       assignments;
   std::vector<Estimate> estimates;
+  bool anyFits = false;
   int64_t bestEstimate = std::numeric_limits<int64_t>::max();
   HeuristicResult result;
 };
 
 } // namespace
-
-int64_t closedFormBound(SearchContext &context, const Candidate &candidate) {
-  const Degrees &degrees = candidate.degrees;
-  Expected<Graph> scaled = withUnitRows(context.graph, degrees.unitRows);
-  UnitWork work = workOf(*scaled, context.cluster);
-  int64_t replicas = candidate.plan.replicas();
-  int64_t perUnit = work.divisible / (degrees.dp / replicas * degrees.tp) +
-                    work.launches;
-  return context.workload.globalRows / degrees.unitRows / replicas *
-         (perUnit / degrees.pp);
-}
 
 HeuristicResult searchHeuristically(SearchContext &context,
                                     const std::vector<Candidate> &candidates) {

@@ -25,8 +25,4 @@ struct HeuristicResult {
 HeuristicResult searchHeuristically(SearchContext &context,
                                     const std::vector<Candidate> &candidates);
 
-/// Bound on the step of one candidate: its work, spread evenly over ranks, with
-/// nothing moved. Admissible for ops that run as one call.
-int64_t closedFormBound(SearchContext &context, const Candidate &candidate);
-
 } // namespace monarch::planner

@@ -19,6 +19,28 @@ std::vector<int64_t> slowestCoordinates(const Mesh &mesh) {
 
 } // namespace
 
+int LayoutNumbers::of(const Layout &layout) {
+  auto [entry, isNew] =
+      numbers.try_emplace(layout, static_cast<int>(layouts.size()));
+  if (isNew)
+    layouts.push_back(layout);
+  return entry->second;
+}
+
+OpCosts::OpCosts(const StrategySpace &space, const Cluster &cluster,
+                 const Mesh &mesh, OptimizerKind optimizer)
+    : space(space), mesh(mesh), pricer(cluster, mesh, optimizer) {
+  std::map<std::pair<TensorStructure, DType>, int> known;
+  const Graph &graph = space.graph();
+  for (size_t v = 0; v < graph.values.size(); ++v)
+    structureNumbers.push_back(
+        known
+            .try_emplace({space.structure(static_cast<ValueId>(v)),
+                          graph.values[v].type},
+                         static_cast<int>(known.size()))
+            .first->second);
+}
+
 int64_t OpCosts::price(const Role &role,
                        const std::vector<Instruction> &instructions) const {
   OffsetTables even;
@@ -65,24 +87,27 @@ int64_t OpCosts::opPicoseconds(OpId id, const OpLayouts &layouts) const {
   return price(role, instructions);
 }
 
-int64_t OpCosts::reshardPicoseconds(ValueId value, const Layout &from,
-                                    const Layout &to) const {
+int64_t OpCosts::reshardPicoseconds(ValueId value, int from, int to) const {
   if (from == to)
     return 0;
-  const TensorStructure &structure = space.structure(value);
-  DType type = space.graph().value(value).type;
-  auto [entry, isNew] =
-      reshards.try_emplace(ReshardKey(structure, type, from, to), 0);
+  // 20 bits each: a search meets thousands of layouts, not a million.
+  uint64_t key = static_cast<uint64_t>(structureNumbers[value]) << 40 |
+                 static_cast<uint64_t>(from) << 20 | static_cast<uint64_t>(to);
+  auto [entry, isNew] = reshards.try_emplace(key, 0);
   if (!isNew)
     return entry->second;
+  const TensorStructure &structure = space.structure(value);
   Role role;
   std::vector<Instruction> instructions;
   RoleWriter writer(role);
   writer.target = &instructions;
   OffsetTables even;
-  Local local = writer.make(type, localShape(writer, structure, from));
+  Local local = writer.make(space.graph().value(value).type,
+                            localShape(writer, structure, layoutNumbers[from]));
   writeMoves(writer, mesh, structure,
-             reshard(structure, from, to, mesh, even), local);
+             reshard(structure, layoutNumbers[from], layoutNumbers[to], mesh,
+                     even),
+             local);
   entry->second = price(role, instructions);
   return entry->second;
 }

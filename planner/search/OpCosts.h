@@ -11,19 +11,32 @@
 #include "planner/cost/InstructionCost.h"
 #include "planner/resolve/DeriveLayouts.h"
 
+#include <deque>
+#include <unordered_map>
+
 namespace monarch::planner {
+
+/// Layouts as numbers, so that the search compares and looks up fast.
+class LayoutNumbers {
+public:
+  int of(const Layout &layout);
+  const Layout &operator[](int number) const { return layouts[number]; }
+
+private:
+  std::map<Layout, int> numbers;
+  std::deque<Layout> layouts;
+};
 
 class OpCosts {
 public:
   /// Everything must outlive it.
   OpCosts(const StrategySpace &space, const Cluster &cluster, const Mesh &mesh,
-          OptimizerKind optimizer)
-      : space(space), mesh(mesh), pricer(cluster, mesh, optimizer) {}
+          OptimizerKind optimizer);
 
   int64_t opPicoseconds(OpId op, const OpLayouts &layouts) const;
-  /// From the op's own layout to another; 0 where no instruction is needed.
-  int64_t reshardPicoseconds(ValueId value, const Layout &from,
-                             const Layout &to) const;
+  /// Between two layouts, by number; 0 where no instruction is needed.
+  int64_t reshardPicoseconds(ValueId value, int from, int to) const;
+  LayoutNumbers &numbers() const { return layoutNumbers; }
   /// Bytes of a value on its slowest rank.
   int64_t localBytes(ValueId value, const Layout &layout) const;
 
@@ -34,8 +47,10 @@ private:
   const StrategySpace &space;
   const Mesh &mesh;
   InstructionPricer pricer;
-  using ReshardKey = std::tuple<TensorStructure, DType, Layout, Layout>;
-  mutable std::map<ReshardKey, int64_t> reshards;
+  mutable LayoutNumbers layoutNumbers;
+  /// Per value: values of one number have equal structure and type.
+  std::vector<int> structureNumbers;
+  mutable std::unordered_map<uint64_t, int64_t> reshards;
 };
 
 } // namespace monarch::planner

@@ -22,10 +22,14 @@ public:
     for (int choice : option.choice)
       columns.push_back(space.column(id, space.choices(id)[choice]));
     OpLayouts forward = layoutsOf(op, columns);
-    option.operands = forward.operands;
-    option.results = forward.results;
-    option.operandCotangents.resize(op.operands.size());
-    option.resultCotangents.resize(op.results.size());
+    for (const Layout &layout : forward.operands)
+      option.operands.push_back(numberOf(layout));
+    for (const Layout &layout : forward.results) {
+      option.results.push_back(numberOf(layout));
+      option.resultDuals.push_back(numberOf(dualOf(layout)));
+    }
+    option.operandCotangents.assign(op.operands.size(), NoLayout);
+    option.resultCotangents.assign(op.results.size(), NoLayout);
     option.forwardPicoseconds = costs.opPicoseconds(id, forward);
     for (OpId backward : space.backwardOps(id))
       deriveBackward(backward);
@@ -33,6 +37,10 @@ public:
   }
 
 private:
+  int numberOf(const Layout &layout) const {
+    return costs.numbers().of(layout);
+  }
+
   OpLayouts layoutsOf(const Op &of, const std::vector<Column> &columns) const {
     OpLayouts layouts;
     layouts.operands.assign(of.operands.size(), Layout::replicated(axes));
@@ -74,7 +82,7 @@ private:
       for (ValueId primal : graph.value(value).cotangentOf)
         for (size_t i = 0; i < op.operands.size(); ++i)
           if (op.operands[i] == primal)
-            option.operandCotangents[i] = layouts.results[k];
+            option.operandCotangents[i] = numberOf(layouts.results[k]);
     }
   }
 
@@ -110,22 +118,23 @@ private:
         (rule && std::find(rule->shapeOnly.begin(), rule->shapeOnly.end(),
                            static_cast<int>(k)) != rule->shapeOnly.end()))
       return;
-    auto refetch = [&](const Layout &from) {
+    int number = numberOf(wanted);
+    auto refetch = [&](int from) {
       option.refetchPicoseconds +=
-          costs.reshardPicoseconds(value, from, wanted);
+          costs.reshardPicoseconds(value, from, number);
     };
     if (auto made = inside.find(value); made != inside.end())
-      return refetch(made->second);
+      return refetch(numberOf(made->second));
     for (size_t i = 0; i < op.results.size(); ++i)
       if (op.results[i] == value)
         return refetch(option.results[i]);
     for (size_t i = 0; i < op.operands.size(); ++i)
-      if (op.operands[i] == value && option.operands[i] != wanted)
+      if (op.operands[i] == value && option.operands[i] != number)
         return refetch(option.operands[i]);
     for (ValueId primal : graph.value(value).cotangentOf)
       for (size_t i = 0; i < op.results.size(); ++i)
         if (op.results[i] == primal)
-          option.resultCotangents[i] = wanted;
+          option.resultCotangents[i] = number;
   }
 
   const StrategySpace &space;
@@ -140,6 +149,13 @@ private:
 };
 
 } // namespace
+
+Layout dualOf(Layout layout) {
+  for (AxisState &state : layout.states)
+    if (state.isPartial())
+      state = AxisState::replicated();
+  return canonical(std::move(layout));
+}
 
 OpOption OpOptions::derive(OpId op, const std::vector<int> &choice) const {
   return GroupDeriver(space, costs, op, choice).run();
@@ -160,12 +176,12 @@ const OpOption &OpOptions::under(OpId op, const std::vector<int> &choice) const 
   return entry->second;
 }
 
-const OpOption &OpOptions::matching(OpId op, const Layout &layout,
-                                    bool ofResult) const {
+const OpOption &OpOptions::matching(OpId op, int number, bool ofResult) const {
   auto [entry, isNew] =
-      matched.try_emplace({classes[op], layout, ofResult}, nullptr);
+      matched.try_emplace({classes[op], number, ofResult}, nullptr);
   if (!isNew)
     return *entry->second;
+  const Layout &layout = costs.numbers()[number];
   const std::vector<Choice> &choices = space.choices(op);
   std::vector<int> choice(layout.states.size(), 0);
   for (size_t axis = 0; axis < choice.size(); ++axis)
@@ -182,11 +198,11 @@ const OpOption &OpOptions::matching(OpId op, const Layout &layout,
   return *entry->second;
 }
 
-const OpOption &OpOptions::following(OpId op, const Layout &operand) const {
+const OpOption &OpOptions::following(OpId op, int operand) const {
   return matching(op, operand, /*ofResult=*/false);
 }
 
-const OpOption &OpOptions::wanting(OpId op, const Layout &result) const {
+const OpOption &OpOptions::wanting(OpId op, int result) const {
   return matching(op, result, /*ofResult=*/true);
 }
 

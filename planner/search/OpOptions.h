@@ -15,15 +15,21 @@
 
 namespace monarch::planner {
 
+inline constexpr int NoLayout = -1;
+
 struct OpOption {
   /// Per axis of the mesh without data axes.
   std::vector<int> choice;
-  std::vector<Layout> operands;
-  std::vector<Layout> results;
-  /// Layout in which the backward leaves the cotangent of an operand, and in
-  /// which it wants that of a result; nullopt where it has none of its own.
-  std::vector<std::optional<Layout>> operandCotangents;
-  std::vector<std::optional<Layout>> resultCotangents;
+  /// Layouts by number.
+  std::vector<int> operands;
+  std::vector<int> results;
+  /// In which the backward leaves the cotangent of an operand, and in which it
+  /// wants that of a result; NoLayout where it has none of its own.
+  std::vector<int> operandCotangents;
+  std::vector<int> resultCotangents;
+  /// The results' with what is partial whole: how a cotangent that nothing
+  /// else decides about lies.
+  std::vector<int> resultDuals;
   int64_t forwardPicoseconds = 0;
   int64_t backwardPicoseconds = 0;
   /// Reshards inside the backward: saved values that it wants otherwise.
@@ -34,6 +40,9 @@ struct OpOption {
     return forwardPicoseconds + backwardPicoseconds;
   }
 };
+
+/// What is partial made whole.
+Layout dualOf(Layout layout);
 
 class OpOptions {
 public:
@@ -48,14 +57,14 @@ public:
   const std::vector<OpOption> &of(OpId op, size_t limit) const;
   /// Any op under any choices.
   const OpOption &under(OpId op, const std::vector<int> &choice) const;
-  /// A follower behind an operand that lies like this.
-  const OpOption &following(OpId op, const Layout &operand) const;
+  /// A follower behind an operand that lies like this (by number).
+  const OpOption &following(OpId op, int operand) const;
   /// The same, of a view of a parameter: from what is wanted of the result.
-  const OpOption &wanting(OpId op, const Layout &result) const;
+  const OpOption &wanting(OpId op, int result) const;
 
 private:
   OpOption derive(OpId op, const std::vector<int> &choice) const;
-  const OpOption &matching(OpId op, const Layout &layout, bool ofResult) const;
+  const OpOption &matching(OpId op, int layout, bool ofResult) const;
 
   const StrategySpace &space;
   const SplitRules &rules;
@@ -65,7 +74,7 @@ private:
   mutable std::map<std::pair<int, size_t>, std::vector<OpOption>>
       optionsOfClass;
   mutable std::map<std::pair<int, std::vector<int>>, OpOption> underChoice;
-  mutable std::map<std::tuple<int, Layout, bool>, const OpOption *> matched;
+  mutable std::map<std::tuple<int, int, bool>, const OpOption *> matched;
 };
 
 } // namespace monarch::planner

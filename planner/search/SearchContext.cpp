@@ -12,11 +12,10 @@ Unit::Unit(Graph scaled)
       classes(classifyOps(*space)), places(cutPlaces(*space, rules)) {}
 
 MeshTable::MeshTable(const Unit &unit, const Cluster &cluster,
-                     MeshPlan meshPlan, OptimizerKind optimizer)
-    : unit(unit), plan(std::move(meshPlan)),
-      costs(*unit.space, cluster, plan.mesh, optimizer),
-      options(*unit.space, unit.rules, unit.classes, costs, plan),
-      canSplit(unit.rules.canSplit(plan)) {}
+                     CoarseMesh coarseMesh, OptimizerKind optimizer)
+    : unit(unit), mesh(std::move(coarseMesh)),
+      costs(*unit.space, cluster, mesh.plan.mesh, optimizer),
+      options(*unit.space, unit.rules, unit.classes, costs, mesh.plan) {}
 
 int64_t MeshTable::leastPicoseconds(size_t combinationLimit) const {
   int64_t total = 0;
@@ -41,13 +40,24 @@ std::unique_ptr<Unit> SearchContext::releaseUnit(int64_t rows) {
   return std::move(units.at(rows));
 }
 
-MeshTable &SearchContext::table(const Degrees &degrees, const MeshPlan &plan) {
+MeshTable &SearchContext::table(const Degrees &degrees, const MeshPlan &plan,
+                                bool coarse) {
   MeshPlan inner = plan.withoutData();
   std::unique_ptr<MeshTable> &entry =
-      tables[{degrees.unitRows, inner.mesh.axes}];
-  if (!entry)
-    entry = std::make_unique<MeshTable>(unit(degrees.unitRows), cluster,
-                                        std::move(inner), workload.optimizer);
+      tables[{degrees.unitRows, inner.mesh.axes, coarse}];
+  if (!entry) {
+    const Unit &scaled = unit(degrees.unitRows);
+    CoarseMesh mesh;
+    if (coarse) {
+      mesh = coarsen(scaled.rules, inner);
+    } else {
+      mesh.plan = std::move(inner);
+      for (size_t axis = 0; axis < mesh.plan.mesh.axes.size(); ++axis)
+        mesh.axisOf.push_back(static_cast<int>(axis));
+    }
+    entry = std::make_unique<MeshTable>(scaled, cluster, std::move(mesh),
+                                        workload.optimizer);
+  }
   return *entry;
 }
 

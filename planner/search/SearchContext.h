@@ -10,6 +10,7 @@
 #include "planner/Planner.h"
 #include "planner/resolve/Resolve.h"
 #include "planner/search/Assemble.h"
+#include "planner/search/CoarseMesh.h"
 #include "planner/search/StageCuts.h"
 
 namespace monarch::planner {
@@ -26,13 +27,13 @@ struct Unit {
 
 /// One unit on one mesh without data axes.
 struct MeshTable {
-  MeshTable(const Unit &unit, const Cluster &cluster, MeshPlan meshPlan,
+  MeshTable(const Unit &unit, const Cluster &cluster, CoarseMesh coarseMesh,
             OptimizerKind optimizer);
   const Unit &unit;
-  MeshPlan plan;
+  /// Its axes may stand for several of the plan's.
+  CoarseMesh mesh;
   OpCosts costs;
   OpOptions options;
-  bool canSplit;
   /// Work of a unit if each op could choose for itself and nothing moved.
   int64_t leastPicoseconds(size_t combinationLimit) const;
 };
@@ -52,7 +53,7 @@ public:
       : graph(graph), cluster(cluster), workload(workload) {}
 
   Unit &unit(int64_t rows);
-  MeshTable &table(const Degrees &degrees, const MeshPlan &plan);
+  MeshTable &table(const Degrees &degrees, const MeshPlan &plan, bool coarse);
   std::unique_ptr<Unit> releaseUnit(int64_t rows);
 
   /// Resolves and prices; counts. Nullopt when resolve refuses.
@@ -70,7 +71,7 @@ public:
 
 private:
   std::map<int64_t, std::unique_ptr<Unit>> units;
-  std::map<std::pair<int64_t, std::vector<MeshAxis>>,
+  std::map<std::tuple<int64_t, std::vector<MeshAxis>, bool>,
            std::unique_ptr<MeshTable>>
       tables;
 };

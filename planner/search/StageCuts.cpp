@@ -6,6 +6,9 @@
 
 namespace monarch::planner {
 
+/// Below this many narrow places every place is tried.
+static constexpr size_t FewPlaces = 8;
+
 CutPlaces cutPlaces(const StrategySpace &space, const SplitRules &rules) {
   CutPlaces places;
   const Graph &graph = space.graph();
@@ -58,8 +61,9 @@ std::vector<int> stagesFromCuts(const StrategySpace &space,
 
 StageCutter::StageCutter(const StrategySpace &space, const CutPlaces &places,
                          const Assignment &assignment,
-                         int64_t linkBytesPerSecond)
-    : places(places), workBefore(places.ops.size() + 1, 0),
+                         int64_t linkBytesPerSecond, int mostStages)
+    : places(places), mostStages(mostStages),
+      workBefore(places.ops.size() + 1, 0),
       hopPicoseconds(places.ops.size() + 1, 0) {
   const Graph &graph = space.graph();
   std::vector<bool> hasGradient(graph.values.size(), false);
@@ -87,55 +91,63 @@ StageCutter::StageCutter(const StrategySpace &space, const CutPlaces &places,
         bytes[place[op] + 1] += moved;
         bytes[lastReader[result] + 1] -= moved;
       }
-  int64_t crossing = 0, least = std::numeric_limits<int64_t>::max();
   for (size_t i = 1; i < places.ops.size(); ++i) {
-    crossing += bytes[i];
-    least = std::min(least, crossing);
-    hopPicoseconds[i] = picosecondsFor(crossing, linkBytesPerSecond);
-    bytes[i] = crossing;
+    bytes[i] += bytes[i - 1];
+    hopPicoseconds[i] = picosecondsFor(bytes[i], linkBytesPerSecond);
   }
-  for (size_t i = 1; i < places.ops.size(); ++i)
-    if (bytes[i] <= least + least / 2)
+  // To cut where less crosses than on either side is enough: to move a cut to
+  // such a place costs a few ops of balance at most.
+  for (size_t i = 1; i < places.ops.size(); ++i) {
+    bool lessThanBefore = i == 1 || bytes[i] < bytes[i - 1];
+    bool notMoreThanAfter =
+        i + 1 == places.ops.size() || bytes[i] <= bytes[i + 1];
+    if (lessThanBefore && notMoreThanAfter)
       narrow.push_back(i);
+  }
+  solve();
 }
 
-std::optional<std::vector<size_t>> StageCutter::cut(int stages) const {
+/// slowest[s][j]: the best that the first s + 1 stages can do when they end at
+/// ends[j], for every number of stages at once.
+void StageCutter::solve() {
   size_t count = places.ops.size();
-  if (stages < 1 || count < static_cast<size_t>(stages))
-    return std::nullopt;
-  std::vector<size_t> ends = narrow;
-  if (ends.size() + 1 < static_cast<size_t>(stages)) {
+  ends = narrow;
+  if (ends.size() < FewPlaces) {
     ends.clear();
     for (size_t i = 1; i < count; ++i)
       ends.push_back(i);
   }
   ends.insert(ends.begin(), 0);
   ends.push_back(count);
-
-  // slowest[s][j]: of the first s + 1 stages, which end at ends[j].
-  constexpr int64_t Never = std::numeric_limits<int64_t>::max();
-  size_t endCount = ends.size();
-  std::vector<std::vector<int64_t>> slowest(
-      stages, std::vector<int64_t>(endCount, Never));
-  std::vector<std::vector<size_t>> from(stages,
-                                        std::vector<size_t>(endCount, 0));
   auto stageTime = [&](size_t i, size_t j) {
-    return workBefore[ends[j]] - workBefore[ends[i]] +
-           hopPicoseconds[ends[i]] + hopPicoseconds[ends[j]];
+    return workBefore[ends[j]] - workBefore[ends[i]] + hopPicoseconds[ends[i]] +
+           hopPicoseconds[ends[j]];
   };
-  for (size_t j = 1; j < endCount; ++j)
+  constexpr int64_t Never = std::numeric_limits<int64_t>::max();
+  slowest.assign(1, std::vector<int64_t>(ends.size(), Never));
+  from.assign(1, std::vector<size_t>(ends.size(), 0));
+  for (size_t j = 1; j < ends.size(); ++j)
     slowest[0][j] = stageTime(0, j);
-  for (int s = 1; s < stages; ++s)
-    for (size_t j = s + 1; j < endCount; ++j)
+  size_t most = std::min(ends.size() - 1, static_cast<size_t>(mostStages));
+  for (size_t s = 1; s < most; ++s) {
+    slowest.emplace_back(ends.size(), Never);
+    from.emplace_back(ends.size(), 0);
+    for (size_t j = s + 1; j < ends.size(); ++j)
       for (size_t i = s; i < j; ++i) {
         int64_t time = std::max(slowest[s - 1][i], stageTime(i, j));
-        if (slowest[s - 1][i] != Never && time < slowest[s][j]) {
+        if (time < slowest[s][j]) {
           slowest[s][j] = time;
           from[s][j] = i;
         }
       }
+  }
+}
+
+std::optional<std::vector<size_t>> StageCutter::cut(int stages) const {
+  if (stages < 1 || slowest.size() < static_cast<size_t>(stages))
+    return std::nullopt;
   std::vector<size_t> cuts(stages - 1);
-  size_t j = endCount - 1;
+  size_t j = ends.size() - 1;
   for (int s = stages - 1; s > 0; --s) {
     j = from[s][j];
     cuts[s - 1] = ends[j];

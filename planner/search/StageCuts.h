@@ -24,21 +24,29 @@ std::vector<int> stagesFromCuts(const StrategySpace &space,
                                 const CutPlaces &places,
                                 const std::vector<size_t> &cuts);
 
-/// The cuts into `stages` runs whose slowest is fastest, first among equals.
-/// `hopPicosecondsPerByte` is in millionths. Empty when there are too few ops.
+/// The cuts into runs whose slowest is fastest, first among equals.
 class StageCutter {
 public:
   StageCutter(const StrategySpace &space, const CutPlaces &places,
-              const Assignment &assignment, int64_t linkBytesPerSecond);
+              const Assignment &assignment, int64_t linkBytesPerSecond,
+              int mostStages);
+  /// Nullopt when there are too few places.
   std::optional<std::vector<size_t>> cut(int stages) const;
 
 private:
+  void solve();
+
   const CutPlaces &places;
-  /// Work of ops before each place; bytes that cross it.
+  int mostStages;
+  /// Work of the ops before each place; time that its crossing takes.
   std::vector<int64_t> workBefore;
   std::vector<int64_t> hopPicoseconds;
-  /// Places where little crosses, ascending.
+  /// Places where less crosses than around them, ascending.
   std::vector<size_t> narrow;
+  /// Ends of runs that are tried, with 0 and the end of all.
+  std::vector<size_t> ends;
+  std::vector<std::vector<int64_t>> slowest;
+  std::vector<std::vector<size_t>> from;
 };
 
 } // namespace monarch::planner

@@ -7,16 +7,6 @@ namespace monarch::planner {
 
 namespace {
 
-constexpr int NoLayout = -1;
-
-/// A partial value's cotangent is whole; of others it lies alike.
-Layout dual(Layout layout) {
-  for (AxisState &state : layout.states)
-    if (state.isPartial())
-      state = AxisState::replicated();
-  return canonical(std::move(layout));
-}
-
 LiveValue *find(WalkState &state, ValueId value) {
   for (LiveValue &entry : state.live)
     if (entry.value == value)
@@ -66,66 +56,52 @@ ValueId Walker::tracked(ValueId value) const {
   return parameter >= 0 ? graph.parameters[parameter].value : alias[value];
 }
 
-int Walker::numberOf(const Layout &layout) {
-  auto [entry, isNew] =
-      numbers.try_emplace(layout, static_cast<int>(layouts.size()));
-  if (isNew)
-    layouts.push_back(layout);
-  return entry->second;
-}
-
-const Layout *Walker::home(const WalkState &state, ValueId value) const {
-  for (const LiveValue &entry : state.live)
-    if (entry.value == tracked(value))
-      return &layouts[entry.home];
-  return nullptr;
-}
-
 const OpOption &Walker::follow(OpId op, const WalkState &state,
                                size_t axes) const {
   const Op &entry = graph.op(op);
-  const Layout *known = nullptr;
   if (!entry.operands.empty() && entry.operands[0] != None)
-    known = home(state, entry.operands[0]);
-  return options.following(op, known ? *known : Layout::replicated(axes));
+    for (const LiveValue &value : state.live)
+      if (value.value == tracked(entry.operands[0]))
+        return options.following(op, value.home);
+  return options.following(op,
+                           costs.numbers().of(Layout::replicated(axes)));
 }
 
 LiveValue Walker::makeLive(ValueId value, size_t result,
-                           const OpOption &option) {
-  LiveValue made{value, numberOf(option.results[result]), NoLayout, {}};
+                           const OpOption &option) const {
+  LiveValue made{value, option.results[result], NoLayout, {}};
   if (hasGradient[value])
-    made.cotangent = numberOf(option.resultCotangents[result]
-                                  ? *option.resultCotangents[result]
-                                  : dual(option.results[result]));
+    made.cotangent = option.resultCotangents[result] != NoLayout
+                         ? option.resultCotangents[result]
+                         : option.resultDuals[result];
   return made;
 }
 
 /// The first reader decides how the parameter lies, later ones reshard.
-int64_t Walker::readParameter(WalkState &state, ValueId value, Layout wanted) {
+int64_t Walker::readParameter(WalkState &state, ValueId value, int wanted) {
   while (graph.value(value).producer != None) {
     OpId view = graph.value(value).producer;
     wanted = options.wanting(view, wanted).operands[0];
     value = graph.op(view).operands[0];
   }
-  wanted = dual(std::move(wanted));
+  if (costs.numbers()[wanted] != dualOf(costs.numbers()[wanted]))
+    wanted = costs.numbers().of(dualOf(costs.numbers()[wanted]));
   if (LiveValue *known = find(state, value))
     return fetch(*known, wanted);
-  insert(state, LiveValue{value, numberOf(wanted), NoLayout, {}});
+  insert(state, LiveValue{value, wanted, NoLayout, {}});
   return 0;
 }
 
-int64_t Walker::fetch(LiveValue &value, const Layout &wanted) {
-  int number = numberOf(wanted);
+int64_t Walker::fetch(LiveValue &value, int wanted) {
   auto place =
-      std::lower_bound(value.copies.begin(), value.copies.end(), number);
-  if (number == value.home || (place != value.copies.end() && *place == number))
+      std::lower_bound(value.copies.begin(), value.copies.end(), wanted);
+  if (wanted == value.home || (place != value.copies.end() && *place == wanted))
     return 0;
-  int64_t cheapest =
-      costs.reshardPicoseconds(value.value, layouts[value.home], wanted);
+  int64_t cheapest = costs.reshardPicoseconds(value.value, value.home, wanted);
   for (int copy : value.copies)
-    cheapest = std::min(cheapest, costs.reshardPicoseconds(
-                                      value.value, layouts[copy], wanted));
-  value.copies.insert(place, number);
+    cheapest =
+        std::min(cheapest, costs.reshardPicoseconds(value.value, copy, wanted));
+  value.copies.insert(place, wanted);
   return cheapest;
 }
 
@@ -137,16 +113,16 @@ void Walker::readValue(WalkState &state, const Op &op, size_t operand,
   cost.fetch += fetch(*value, option.operands[operand]);
   if (value->cotangent == NoLayout)
     return;
-  const Layout &wanted = layouts[value->cotangent];
-  if (const std::optional<Layout> &given = option.operandCotangents[operand])
-    cost.cotangents += costs.reshardPicoseconds(value->value, *given, wanted);
-  else if (!option.results.empty() && op.results[0] != None &&
-           hasGradient[op.results[0]] &&
-           graph.value(op.results[0]).shape ==
-               graph.value(op.operands[operand]).shape)
-    // The cotangent of the result is passed on as it is.
+  int given = option.operandCotangents[operand];
+  // Where no op makes it, the cotangent of the result is passed on as it is.
+  if (given == NoLayout && !option.results.empty() && op.results[0] != None &&
+      hasGradient[op.results[0]] &&
+      graph.value(op.results[0]).shape ==
+          graph.value(op.operands[operand]).shape)
+    given = option.resultDuals[0];
+  if (given != NoLayout)
     cost.cotangents +=
-        costs.reshardPicoseconds(value->value, dual(option.results[0]), wanted);
+        costs.reshardPicoseconds(value->value, given, value->cotangent);
 }
 
 OpCost Walker::apply(WalkState &state, OpId id, const OpOption &option,

@@ -17,9 +17,9 @@ namespace monarch::planner {
 /// A value that some later op reads; layouts by number.
 struct LiveValue {
   ValueId value = None;
-  int home = -1;
-  /// -1: no gradient.
-  int cotangent = -1;
+  int home = NoLayout;
+  /// NoLayout: no gradient.
+  int cotangent = NoLayout;
   std::vector<int> copies;
 };
 
@@ -58,25 +58,21 @@ public:
   const OpOption &follow(OpId op, const WalkState &state, size_t axes) const;
   /// Changes the state to that after the op at this place of the sequence.
   OpCost apply(WalkState &state, OpId op, const OpOption &option, size_t place);
-  /// Layout of a value that is still to be read, for what it takes to send it.
-  const Layout *home(const WalkState &state, ValueId value) const;
 
 private:
   ValueId tracked(ValueId value) const;
-  LiveValue makeLive(ValueId value, size_t result, const OpOption &option);
-  int64_t readParameter(WalkState &state, ValueId value, Layout wanted);
-  int64_t fetch(LiveValue &value, const Layout &wanted);
+  LiveValue makeLive(ValueId value, size_t result,
+                     const OpOption &option) const;
+  int64_t readParameter(WalkState &state, ValueId value, int wanted);
+  int64_t fetch(LiveValue &value, int wanted);
   void readValue(WalkState &state, const Op &op, size_t operand,
                  const OpOption &option, OpCost &cost);
-  int numberOf(const Layout &layout);
 
   const StrategySpace &space;
   const Graph &graph;
   const SplitRules &rules;
   const OpCosts &costs;
   const OpOptions &options;
-  std::map<Layout, int> numbers;
-  std::vector<Layout> layouts;
   std::vector<bool> hasGradient;
   std::vector<ValueId> alias;
   std::vector<int64_t> lastUse;
