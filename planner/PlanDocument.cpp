@@ -48,8 +48,7 @@ Json originsJson(const Pins &pins, const Graph &graph) {
   json["micro_batch"] = pins.microBatch ? toString(Origin::User)
                         : chosen        ? toString(Origin::Planner)
                                         : toString(Origin::Default);
-  json["schedule"] =
-      toString(pins.schedule ? Origin::User : Origin::Default);
+  json["schedule"] = toString(pins.schedule ? Origin::User : Origin::Default);
   json["stage_of"] = toString(Origin::Planner);
   json["choices"] = toString(Origin::Planner);
   json["layouts"] = toString(Origin::Default);
@@ -110,9 +109,9 @@ PlanFile planFileOf(const PlanResult &result, const Graph &graph,
       {"exhaustive", result.exhaustive},
       {"plans_priced", result.plansPriced},
       {"bound_seconds", seconds(result.boundPicoseconds)},
-      {"gap", rounded(1 - static_cast<double>(result.boundPicoseconds) /
-                              static_cast<double>(
-                                  result.price.stepPicoseconds))}};
+      {"gap",
+       rounded(1 - static_cast<double>(result.boundPicoseconds) /
+                       static_cast<double>(result.price.stepPicoseconds))}};
   document["alternatives"] = Json::array();
   for (const Alternative &alternative : result.alternatives) {
     Json entry = degreesJson(alternative.degrees);

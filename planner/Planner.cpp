@@ -27,8 +27,8 @@ bool isSmall(SearchContext &context, const std::vector<Candidate> &candidates) {
     if (context.unit(candidate.degrees.unitRows).places.ops.size() >
         ExhaustiveOps)
       return false;
-    plans += countPlans(context, candidate.degrees, candidate.plan,
-                        ExhaustivePlans);
+    plans +=
+        countPlans(context, candidate.degrees, candidate.plan, ExhaustivePlans);
     if (plans > ExhaustivePlans)
       return false;
   }
@@ -54,9 +54,9 @@ std::vector<MemoryParts> memoryOf(const Program &program) {
     }
     int64_t first = role.stage * program.mesh.size();
     int64_t peak = peakBytesOf(program, first + program.mesh.size() - 1);
-    parts.otherBytes = std::max<int64_t>(
-        0, peak - parts.parameterBytes - parts.gradientBytes -
-               parts.optimizerBytes);
+    parts.otherBytes =
+        std::max<int64_t>(0, peak - parts.parameterBytes - parts.gradientBytes -
+                                 parts.optimizerBytes);
     stages.push_back(parts);
   }
   return stages;
@@ -86,8 +86,7 @@ std::vector<Alternative> explained(std::vector<Alternative> losers,
       continue;
     if (loser.reason == "slower")
       loser.reason = "slower by " +
-                     percent(loser.stepPicoseconds -
-                                 best.price.stepPicoseconds,
+                     percent(loser.stepPicoseconds - best.price.stepPicoseconds,
                              best.price.stepPicoseconds);
     else if (loser.reason == "memory")
       loser.reason = fmt::format("needs {} of {}", formatBytes(loser.peakBytes),
@@ -107,8 +106,8 @@ std::string lever(const PricedPlan &smallest) {
                   fullest.optimizerBytes + fullest.otherBytes)
       fullest = parts;
   }
-  int64_t states = fullest.parameterBytes + fullest.gradientBytes +
-                   fullest.optimizerBytes;
+  int64_t states =
+      fullest.parameterBytes + fullest.gradientBytes + fullest.optimizerBytes;
   if (states >= fullest.otherBytes)
     return fmt::format(
         "parameters, gradients and optimizer states take {} of it: more tp or "
@@ -168,10 +167,11 @@ void addTensorRemarks(const PricedPlan &best, const Unit &unit,
       if (best.decisions.choice[op][axis] == 0)
         whole.push_back(op);
     if (!whole.empty())
-      remarks.push_back(fmt::format(
-          "{} of {} attentions run whole on {}: their heads do not divide by {}",
-          whole.size(), unit.rules.attentionOps().size(), mesh.axes[axis].name,
-          mesh.axes[axis].size));
+      remarks.push_back(
+          fmt::format("{} of {} attentions run whole on {}: their heads do not "
+                      "divide by {}",
+                      whole.size(), unit.rules.attentionOps().size(),
+                      mesh.axes[axis].name, mesh.axes[axis].size));
   }
 }
 
@@ -186,7 +186,8 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
 
   HeuristicResult found = searchHeuristically(context, candidates->legal);
   PlanResult result;
-  if (isSmall(context, candidates->legal)) {
+  // Whether a larger cluster has room needs no proof that nothing is better.
+  if (scaleUp && isSmall(context, candidates->legal)) {
     result.exhaustive = true;
     for (const Candidate &candidate : candidates->legal)
       searchExhaustively(context, candidate.degrees, candidate.plan,
@@ -210,8 +211,8 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
   result.plansPriced = context.plansPriced;
   found.losers.insert(found.losers.end(), candidates->forbidden.begin(),
                       candidates->forbidden.end());
-  result.alternatives = explained(std::move(found.losers), best,
-                                  cluster.device.usableBytes());
+  result.alternatives =
+      explained(std::move(found.losers), best, cluster.device.usableBytes());
   result.remarks = best.resolved.remarks;
   addTensorRemarks(best, unit, result.remarks);
   std::unique_ptr<Unit> kept = context.releaseUnit(best.degrees.unitRows);

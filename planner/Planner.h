@@ -1,9 +1,9 @@
 //===- Planner.h - the best plan for a graph on a cluster -----------------===//
 //
-// The one entry of the planner: graph, cluster, workload and pins in; decisions,
-// their price and what else was looked at out. Deterministic; limits are counts
-// of work. The plan's unit may have other rows than the graph given, so the
-// result carries the graph that its decisions are about.
+// The one entry of the planner: graph, cluster, workload and pins in;
+// decisions, their price and what else was looked at out. Deterministic; limits
+// are counts of work. The plan's unit may have other rows than the graph given,
+// so the result carries the graph that its decisions are about.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

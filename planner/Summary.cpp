@@ -14,10 +14,10 @@ constexpr size_t AlternativesShown = 5;
 constexpr size_t StagesShown = 12;
 
 std::string share(int64_t part, int64_t whole) {
-  return whole == 0 ? "0 %"
-                    : fmt::format("{:.0f} %", 100.0 *
-                                                  static_cast<double>(part) /
-                                                  static_cast<double>(whole));
+  return whole == 0
+             ? "0 %"
+             : fmt::format("{:.0f} %", 100.0 * static_cast<double>(part) /
+                                           static_cast<double>(whole));
 }
 
 /// "transformer.h.0 .. transformer.h.5": modules of a stage's first and last
@@ -38,9 +38,9 @@ std::string modulesOf(const PlanResult &result, int stage) {
 }
 
 std::string stageTable(const PlanResult &result) {
-  std::string text = fmt::format("{:>5} {:>10} {:>10} {:>10} {:>10} {:>6}  {}\n",
-                                 "stage", "params", "grads", "optimizer",
-                                 "other", "busy", "modules");
+  std::string text =
+      fmt::format("{:>5} {:>10} {:>10} {:>10} {:>10} {:>6}  {}\n", "stage",
+                  "params", "grads", "optimizer", "other", "busy", "modules");
   size_t count = result.price.stages.size();
   for (size_t s = 0; s < std::min(count, StagesShown); ++s) {
     const MemoryParts &memory = result.memory[s];
@@ -59,11 +59,11 @@ std::string stageTable(const PlanResult &result) {
 
 std::string timeLine(const PlanResult &result) {
   const Price &price = result.price;
-  auto slowest = std::max_element(
-      price.stages.begin(), price.stages.end(),
-      [](const StageTime &a, const StageTime &b) {
-        return a.busyPicoseconds() < b.busyPicoseconds();
-      });
+  auto slowest =
+      std::max_element(price.stages.begin(), price.stages.end(),
+                       [](const StageTime &a, const StageTime &b) {
+                         return a.busyPicoseconds() < b.busyPicoseconds();
+                       });
   return fmt::format(
       "step    {} predicted: forward {}, backward {}, update {}, idle {} of "
       "the busiest stage; collectives {} of it\n",
@@ -82,7 +82,8 @@ std::string summarize(const PlanResult &result, const Cluster &cluster) {
   const Decisions &decisions = result.decisions;
   std::string mesh;
   for (const MeshAxis &axis : decisions.mesh.axes)
-    mesh += fmt::format("{}{}={}", mesh.empty() ? "" : " ", axis.name, axis.size);
+    mesh +=
+        fmt::format("{}{}={}", mesh.empty() ? "" : " ", axis.name, axis.size);
   int64_t units = decisions.globalRows / decisions.unitRows;
 
   std::string text;
@@ -92,10 +93,10 @@ std::string summarize(const PlanResult &result, const Cluster &cluster) {
   text += fmt::format("world   {} = dp {} x tp {} x cp 1 x pp {}{}\n",
                       cluster.deviceCount(), d.dp, d.tp, d.pp,
                       mesh.empty() ? "" : "   (a stage: " + mesh + ")");
-  text += fmt::format("batch   {} rows = {} units of {}, {}, {}\n",
-                      decisions.globalRows, units, decisions.unitRows,
-                      toString(decisions.schedule),
-                      toString(decisions.optimizer));
+  text +=
+      fmt::format("batch   {} rows = {} units of {}, {}, {}\n",
+                  decisions.globalRows, units, decisions.unitRows,
+                  toString(decisions.schedule), toString(decisions.optimizer));
   text += timeLine(result);
   text += fmt::format("memory  {} of {} at the peak\n",
                       formatBytes(result.peakBytes),
@@ -109,7 +110,8 @@ std::string summarize(const PlanResult &result, const Cluster &cluster) {
   for (const std::string &remark : result.remarks)
     text += "note    " + remark + "\n";
   text += fmt::format(
-      "gap     {} to the bound of this model of costs ({}), {} plans priced{}\n",
+      "gap     {} to the bound of this model of costs ({}), {} plans "
+      "priced{}\n",
       share(result.price.stepPicoseconds - result.boundPicoseconds,
             result.price.stepPicoseconds),
       formatPicoseconds(result.boundPicoseconds), result.plansPriced,

@@ -56,8 +56,8 @@ Decisions assemble(const StrategySpace &space, const MeshPlan &plan,
                                    Layout::replicated(axes));
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const OpRule *rule = space.rule(static_cast<OpId>(i));
-    bool follows = graph.ops[i].phase == Phase::Backward ||
-                   (rule && rule->follows);
+    bool follows =
+        graph.ops[i].phase == Phase::Backward || (rule && rule->follows);
     std::vector<int> row(axes, follows ? Follow : 0);
     for (size_t axis = 0; axis < choice[i].size(); ++axis)
       row[plan.dataAxes + axis] = choice[i][axis];

@@ -88,8 +88,7 @@ private:
         return illegal(
             fmt::format("{}={} does not divide the {} devices of the cluster",
                         name, *pin, devices),
-            "--fix",
-            fmt::format("legal are {}", listed(divisors(devices))));
+            "--fix", fmt::format("legal are {}", listed(divisors(devices))));
       product = product > devices ? product : product * *pin;
     }
     if (devices % product != 0 || (all && product != devices))
@@ -123,21 +122,22 @@ private:
     };
     std::optional<MeshPlan> plan = meshOf(degrees, request.globalRows);
     if (!plan)
-      return forbid(fmt::format("{} rows cannot be shared out to dp={} in units "
-                                "of {}",
-                                request.globalRows, degrees.dp,
-                                degrees.unitRows));
-    // Rows inside a unit are split where they must be: where the planner chooses
-    // the unit and the batch can be shared out, smaller units do the same.
+      return forbid(
+          fmt::format("{} rows cannot be shared out to dp={} in units "
+                      "of {}",
+                      request.globalRows, degrees.dp, degrees.unitRows));
+    // Rows inside a unit are split where they must be: where the planner
+    // chooses the unit and the batch can be shared out, smaller units do the
+    // same.
     if (plan->rowAxes > 0 && choosesRows() &&
         request.globalRows % degrees.dp == 0)
       return;
     if (!tensorAllowed(degrees.tp)) {
       illegalTensor = true;
-      return forbid(fmt::format(
-          "{} split over no axis of tp={}",
-          hasAttention ? "the heads of an attention" : "products with weights",
-          degrees.tp));
+      return forbid(fmt::format("{} split over no axis of tp={}",
+                                hasAttention ? "the heads of an attention"
+                                             : "products with weights",
+                                degrees.tp));
     }
     if (static_cast<int64_t>(anyUnit().places.ops.size()) < degrees.pp)
       return forbid(fmt::format("pp={} needs that many ops", degrees.pp));

@@ -28,19 +28,18 @@ CoarseMesh join(const MeshPlan &plan, int joined) {
       coarse.plan.mesh.axes.back().size *= fine.size;
     else
       coarse.plan.mesh.axes.push_back(fine);
-    coarse.axisOf.push_back(
-        static_cast<int>(coarse.plan.mesh.axes.size()) - 1);
+    coarse.axisOf.push_back(static_cast<int>(coarse.plan.mesh.axes.size()) - 1);
   }
   return coarse;
 }
 
 bool splitsAllHeads(const SplitRules &rules, const MeshPlan &plan) {
   std::vector<int> rows;
-  return std::all_of(
-      rules.attentionOps().begin(), rules.attentionOps().end(), [&](OpId op) {
-        rows.assign(plan.rowAxes, rules.rowChoice(op));
-        return rules.allowed(op, plan, rows).front() != 0;
-      });
+  return std::all_of(rules.attentionOps().begin(), rules.attentionOps().end(),
+                     [&](OpId op) {
+                       rows.assign(plan.rowAxes, rules.rowChoice(op));
+                       return rules.allowed(op, plan, rows).front() != 0;
+                     });
 }
 
 } // namespace

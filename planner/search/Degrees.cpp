@@ -60,8 +60,8 @@ void addAxes(Mesh &mesh, const std::string &name,
              const std::vector<int64_t> &sizes, AxisRole role, size_t first,
              size_t total) {
   for (size_t i = 0; i < sizes.size(); ++i)
-    mesh.axes.push_back({total == 1 ? name : name + std::to_string(first + i),
-                         sizes[i], role});
+    mesh.axes.push_back(
+        {total == 1 ? name : name + std::to_string(first + i), sizes[i], role});
 }
 
 } // namespace

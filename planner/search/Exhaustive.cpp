@@ -22,11 +22,10 @@ public:
   Enumeration(SearchContext &context, const Degrees &degrees,
               const MeshPlan &plan, std::optional<PricedPlan> &best)
       : context(context), degrees(degrees), plan(plan),
-        table(context.table(degrees, plan, /*coarse=*/false)), unit(table.unit), best(best),
-        walker(*unit.space, unit.rules, table.costs, table.options),
-        ops(walkedOps(*unit.space)),
-        units(context.workload.globalRows / degrees.unitRows /
-              plan.replicas()) {
+        table(context.table(degrees, plan, /*coarse=*/false)), unit(table.unit),
+        best(best), walker(*unit.space, unit.rules, table.costs, table.options),
+        ops(walkedOps(*unit.space)), units(context.workload.globalRows /
+                                           degrees.unitRows / plan.replicas()) {
     walker.setSequence(ops);
     decides.assign(unit.graph->ops.size(), false);
     for (OpId op : unit.rules.decidingOps())
@@ -65,8 +64,7 @@ private:
       if (!decides[ops[i]])
         continue;
       int64_t least = std::numeric_limits<int64_t>::max();
-      for (const OpOption &option :
-           table.options.of(ops[i], AllCombinations))
+      for (const OpOption &option : table.options.of(ops[i], AllCombinations))
         least = std::min(least, option.leastPicoseconds());
       leastAfter[i][stage[ops[i]]] += least;
     }
@@ -79,8 +77,7 @@ private:
     return units * slowest;
   }
 
-  void decide(size_t place, const WalkState &state,
-              std::vector<int64_t> busy) {
+  void decide(size_t place, const WalkState &state, std::vector<int64_t> busy) {
     if (best && bound(busy, place) >= best->price.stepPicoseconds)
       return;
     if (place == ops.size())
@@ -160,8 +157,8 @@ bool searchExhaustively(SearchContext &context, const Degrees &degrees,
                         std::optional<PricedPlan> &best) {
   if (countPlans(context, degrees, plan, leafLimit) > leafLimit)
     return false;
-  if (static_cast<int64_t>(
-          context.table(degrees, plan, /*coarse=*/false).unit.places.ops.size()) >= degrees.pp)
+  if (static_cast<int64_t>(context.table(degrees, plan, /*coarse=*/false)
+                               .unit.places.ops.size()) >= degrees.pp)
     Enumeration(context, degrees, plan, best).run();
   return true;
 }

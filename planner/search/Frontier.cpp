@@ -82,9 +82,10 @@ std::vector<State> pruned(std::vector<State> states, size_t limit) {
     else if (state.picoseconds < kept[entry->second].picoseconds)
       kept[entry->second] = std::move(state);
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const State &a, const State &b) {
-    return a.picoseconds < b.picoseconds;
-  });
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const State &a, const State &b) {
+                     return a.picoseconds < b.picoseconds;
+                   });
   if (kept.size() > limit)
     kept.resize(limit);
   return kept;
@@ -115,8 +116,8 @@ Sequence makeSequence(const StrategySpace &space,
   }
   for (size_t i = 0; i < sequence.all.size(); ++i) {
     if (i >= skipBegin && i < skipEnd) {
-      size_t stand = skipBegin - block->period +
-                     (i - skipBegin) % block->period;
+      size_t stand =
+          skipBegin - block->period + (i - skipBegin) % block->period;
       sequence.standIn.push_back(stand);
       const Op &op = graph.op(sequence.all[i]);
       const Op &instead = graph.op(sequence.walked[stand]);
@@ -128,15 +129,15 @@ Sequence makeSequence(const StrategySpace &space,
     bool second = block && i >= skipBegin - block->period && i < skipBegin;
     sequence.standIn.push_back(sequence.walked.size());
     sequence.walked.push_back(sequence.all[i]);
-    sequence.weight.push_back(
-        second ? static_cast<int64_t>(block->count) - 1 : 1);
+    sequence.weight.push_back(second ? static_cast<int64_t>(block->count) - 1
+                                     : 1);
   }
   return sequence;
 }
 
 /// The path to a final state, as one option per walked op.
-std::vector<const OpOption *> pathTo(const std::vector<std::vector<State>> &steps,
-                                     size_t last) {
+std::vector<const OpOption *>
+pathTo(const std::vector<std::vector<State>> &steps, size_t last) {
   std::vector<const OpOption *> path(steps.size());
   size_t at = last;
   for (size_t step = steps.size(); step-- > 0;) {
@@ -148,12 +149,10 @@ std::vector<const OpOption *> pathTo(const std::vector<std::vector<State>> &step
 
 } // namespace
 
-std::vector<Assignment> searchFrontier(const StrategySpace &space,
-                                       const SplitRules &rules,
-                                       const std::vector<int> &classes,
-                                       const OpCosts &costs,
-                                       const OpOptions &options,
-                                       const FrontierLimits &limits) {
+std::vector<Assignment>
+searchFrontier(const StrategySpace &space, const SplitRules &rules,
+               const std::vector<int> &classes, const OpCosts &costs,
+               const OpOptions &options, const FrontierLimits &limits) {
   const Graph &graph = space.graph();
   Walker walker(space, rules, costs, options);
   Sequence sequence = makeSequence(space, classes, walker);
@@ -228,10 +227,10 @@ Assignment evaluate(const StrategySpace &space, const SplitRules &rules,
     OpId op = ops[i];
     if (walker.isViewOfParameter(op))
       continue;
-    const OpOption &option = assignment.choice[op].size() == axes &&
-                                     !isFollower(space, op)
-                                 ? options.under(op, assignment.choice[op])
-                                 : walker.follow(op, state, axes);
+    const OpOption &option =
+        assignment.choice[op].size() == axes && !isFollower(space, op)
+            ? options.under(op, assignment.choice[op])
+            : walker.follow(op, state, axes);
     OpCost cost = walker.apply(state, op, option, i);
     assignment.forwardPicoseconds[op] = cost.forward();
     assignment.backwardPicoseconds[op] = cost.backward();

@@ -51,11 +51,9 @@ struct FrontierLimits {
 };
 
 /// Per mesh the best few assignments, cheapest first.
-std::vector<Assignment> searchFrontier(const StrategySpace &space,
-                                       const SplitRules &rules,
-                                       const std::vector<int> &classes,
-                                       const OpCosts &costs,
-                                       const OpOptions &options,
-                                       const FrontierLimits &limits);
+std::vector<Assignment>
+searchFrontier(const StrategySpace &space, const SplitRules &rules,
+               const std::vector<int> &classes, const OpCosts &costs,
+               const OpOptions &options, const FrontierLimits &limits);
 
 } // namespace monarch::planner

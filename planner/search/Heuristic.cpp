@@ -82,9 +82,9 @@ private:
     for (const Candidate &candidate : candidates) {
       auto [work, isNew] = works.try_emplace(candidate.degrees.unitRows);
       if (isNew)
-        work->second = workOf(
-            *withUnitRows(context.graph, candidate.degrees.unitRows),
-            context.cluster);
+        work->second =
+            workOf(*withUnitRows(context.graph, candidate.degrees.unitRows),
+                   context.cluster);
       order.emplace_back(closedFormBound(candidate, work->second), &candidate);
     }
     std::stable_sort(order.begin(), order.end(),
@@ -95,7 +95,8 @@ private:
   }
 
   void makeEstimates() {
-    std::map<int64_t, std::vector<std::pair<int64_t, const Candidate *>>> byTensor;
+    std::map<int64_t, std::vector<std::pair<int64_t, const Candidate *>>>
+        byTensor;
     for (const auto &entry : order)
       byTensor[entry.second->degrees.tp].push_back(entry);
     std::set<int64_t> goodRows;
@@ -121,7 +122,8 @@ private:
                          return fitsA;
                        if (!fitsA && a.memoryBytes != b.memoryBytes)
                          return a.memoryBytes < b.memoryBytes;
-                       return std::tie(a.stepPicoseconds, a.candidate->degrees) <
+                       return std::tie(a.stepPicoseconds,
+                                       a.candidate->degrees) <
                               std::tie(b.stepPicoseconds, b.candidate->degrees);
                      });
   }
@@ -184,15 +186,15 @@ private:
 
   const std::vector<Assignment> &assignmentsOf(const Candidate &candidate) {
     MeshPlan inner = candidate.plan.withoutData();
-    auto [entry, isNew] = assignments.try_emplace(
-        {candidate.degrees.unitRows, inner.mesh.axes});
+    auto [entry, isNew] =
+        assignments.try_emplace({candidate.degrees.unitRows, inner.mesh.axes});
     if (!isNew)
       return entry->second;
     MeshTable &table =
         context.table(candidate.degrees, candidate.plan, /*coarse=*/true);
-    entry->second = searchFrontier(*table.unit.space, table.unit.rules,
-                                   table.unit.classes, table.costs,
-                                   table.options, limits);
+    entry->second =
+        searchFrontier(*table.unit.space, table.unit.rules, table.unit.classes,
+                       table.costs, table.options, limits);
     for (Assignment &assignment : entry->second)
       for (std::vector<int> &choice : assignment.choice)
         choice = table.mesh.expanded(choice);
@@ -267,7 +269,8 @@ private:
       int64_t bytes = byteCount(value);
       if (value.shape.size() >= 2)
         bytes /= candidate.degrees.tp;
-      cost.bytes += bytes * (graph.parameters[p].trainable ? (adam ? 4 : 2) : 1);
+      cost.bytes +=
+          bytes * (graph.parameters[p].trainable ? (adam ? 4 : 2) : 1);
       if (!graph.parameters[p].trainable)
         continue;
       int64_t replicas = candidate.plan.replicas();
@@ -302,8 +305,7 @@ private:
             saved[operand] = true;
     for (OpId op : unit.places.ops)
       for (ValueId result : graph.op(op).results)
-        if (result != None && saved[result] &&
-            !isViewCall(graph.op(op).name))
+        if (result != None && saved[result] && !isViewCall(graph.op(op).name))
           bytes[stage[op]] += assignment.valueBytes[result];
     int64_t fullest = 0;
     for (int64_t s = 0; s < stages; ++s) {
@@ -324,11 +326,11 @@ private:
            estimate.stepPicoseconds >
                result.best->price.stepPicoseconds / 100 * EstimateMargin);
       if (enough) {
-        result.losers.push_back({estimate.candidate->degrees, 0, 0,
-                                 fmt::format("estimated {:.3g} s, not priced",
-                                             1e-12 * static_cast<double>(
-                                                         estimate
-                                                             .stepPicoseconds))});
+        result.losers.push_back(
+            {estimate.candidate->degrees, 0, 0,
+             fmt::format("estimated {:.3g} s, not priced",
+                         1e-12 *
+                             static_cast<double>(estimate.stepPicoseconds))});
         continue;
       }
       ++priced;

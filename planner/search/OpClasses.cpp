@@ -35,9 +35,7 @@ struct ArgText {
   std::string operator()(const std::vector<int64_t> &a) const {
     return list(a);
   }
-  std::string operator()(const std::vector<double> &a) const {
-    return list(a);
-  }
+  std::string operator()(const std::vector<double> &a) const { return list(a); }
   std::string operator()(const std::vector<bool> &a) const {
     return list(std::vector<int>(a.begin(), a.end()));
   }

@@ -68,11 +68,10 @@ int64_t OpCosts::opPicoseconds(OpId id, const OpLayouts &layouts) const {
     ValueId value = op.operands[k];
     lowering.operandStructure.push_back(structureOf(value));
     lowering.operands.push_back(
-        value == None
-            ? Local{}
-            : writer.make(graph.value(value).type,
-                          localShape(writer, space.structure(value),
-                                     layouts.operands[k])));
+        value == None ? Local{}
+                      : writer.make(graph.value(value).type,
+                                    localShape(writer, space.structure(value),
+                                               layouts.operands[k])));
   }
   for (ValueId value : op.results)
     lowering.resultStructure.push_back(structureOf(value));
@@ -104,10 +103,10 @@ int64_t OpCosts::reshardPicoseconds(ValueId value, int from, int to) const {
   OffsetTables even;
   Local local = writer.make(space.graph().value(value).type,
                             localShape(writer, structure, layoutNumbers[from]));
-  writeMoves(writer, mesh, structure,
-             reshard(structure, layoutNumbers[from], layoutNumbers[to], mesh,
-                     even),
-             local);
+  writeMoves(
+      writer, mesh, structure,
+      reshard(structure, layoutNumbers[from], layoutNumbers[to], mesh, even),
+      local);
   entry->second = price(role, instructions);
   return entry->second;
 }

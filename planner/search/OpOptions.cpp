@@ -95,7 +95,8 @@ private:
     std::vector<bool> partial(gradient.operands.size(), false);
     for (size_t k = 0; k < gradient.operands.size(); ++k) {
       auto made = inside.find(gradient.operands[k]);
-      partial[k] = made != inside.end() && made->second.states[axis].isPartial();
+      partial[k] =
+          made != inside.end() && made->second.states[axis].isPartial();
     }
     int best = -1, bestScore = 0;
     for (size_t g = 0; g < rule->linear.size(); ++g) {
@@ -169,7 +170,8 @@ const std::vector<OpOption> &OpOptions::of(OpId op, size_t limit) const {
   return entry->second;
 }
 
-const OpOption &OpOptions::under(OpId op, const std::vector<int> &choice) const {
+const OpOption &OpOptions::under(OpId op,
+                                 const std::vector<int> &choice) const {
   auto [entry, isNew] = underChoice.try_emplace({classes[op], choice});
   if (isNew)
     entry->second = derive(op, choice);

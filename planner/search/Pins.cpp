@@ -41,10 +41,10 @@ std::optional<Error> setDegree(std::string_view key, std::string_view text,
                    fmt::format("{}={} is not a positive number", key, text),
                    fmt::format("write {}=N", key));
   if (pin && *pin != *value)
-    return refused(ExitCode::Usage,
-                   fmt::format("{} is fixed twice, to {} and {}", key, *pin,
-                               *value),
-                   "fix it once");
+    return refused(
+        ExitCode::Usage,
+        fmt::format("{} is fixed twice, to {} and {}", key, *pin, *value),
+        "fix it once");
   pin = value;
   return std::nullopt;
 }
@@ -79,10 +79,10 @@ std::optional<Error> addPin(std::string_view key, std::string_view value,
     if (key == reserved.key) {
       if (value == reserved.neutral)
         return std::nullopt;
-      return refused(ExitCode::Unsupported,
-                     fmt::format("{}={} is not supported", key, value),
-                     fmt::format("leave it out, or write {}={}", key,
-                                 reserved.neutral));
+      return refused(
+          ExitCode::Unsupported,
+          fmt::format("{}={} is not supported", key, value),
+          fmt::format("leave it out, or write {}={}", key, reserved.neutral));
     }
   return refused(ExitCode::Usage, fmt::format("\"{}\" cannot be fixed", key),
                  "keys are dp, tp, pp, micro_batch, schedule, zero, recompute");

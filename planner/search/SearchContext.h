@@ -57,8 +57,7 @@ public:
   std::unique_ptr<Unit> releaseUnit(int64_t rows);
 
   /// Resolves and prices; counts. Nullopt when resolve refuses.
-  std::optional<PricedPlan> priced(const Degrees &degrees,
-                                   Decisions decisions);
+  std::optional<PricedPlan> priced(const Degrees &degrees, Decisions decisions);
   bool fits(const PricedPlan &plan) const {
     return plan.resolved.program.predictedPeakBytes <=
            cluster.device.usableBytes();

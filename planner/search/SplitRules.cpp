@@ -152,7 +152,8 @@ bool SplitRules::leavesBlocks(OpId id, const MeshPlan &plan,
                    [k](const Column &c) { return c.operands[k]; }))
       return false;
   for (size_t k = 0; k < op.results.size(); ++k)
-    if (!hasBlocks(op.results[k], [k](const Column &c) { return c.results[k]; }))
+    if (!hasBlocks(op.results[k],
+                   [k](const Column &c) { return c.results[k]; }))
       return false;
   return true;
 }

@@ -72,7 +72,8 @@ StageCutter::StageCutter(const StrategySpace &space, const CutPlaces &places,
       hasGradient[primal] = true;
   // A value crosses every place after the op that makes it, up to the last
   // that reads it: as differences, then summed.
-  std::vector<int64_t> place(graph.ops.size(), -1), bytes(places.ops.size() + 2);
+  std::vector<int64_t> place(graph.ops.size(), -1),
+      bytes(places.ops.size() + 2);
   std::vector<int64_t> lastReader(graph.values.size(), -1);
   for (size_t i = 0; i < places.ops.size(); ++i) {
     OpId op = places.ops[i];
@@ -86,8 +87,8 @@ StageCutter::StageCutter(const StrategySpace &space, const CutPlaces &places,
   for (OpId op : places.ops)
     for (ValueId result : graph.op(op).results)
       if (result != None && lastReader[result] > place[op]) {
-        int64_t moved = assignment.valueBytes[result] *
-                        (hasGradient[result] ? 2 : 1);
+        int64_t moved =
+            assignment.valueBytes[result] * (hasGradient[result] ? 2 : 1);
         bytes[place[op] + 1] += moved;
         bytes[lastReader[result] + 1] -= moved;
       }

@@ -63,8 +63,7 @@ const OpOption &Walker::follow(OpId op, const WalkState &state,
     for (const LiveValue &value : state.live)
       if (value.value == tracked(entry.operands[0]))
         return options.following(op, value.home);
-  return options.following(op,
-                           costs.numbers().of(Layout::replicated(axes)));
+  return options.following(op, costs.numbers().of(Layout::replicated(axes)));
 }
 
 LiveValue Walker::makeLive(ValueId value, size_t result,
