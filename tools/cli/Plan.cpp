@@ -15,16 +15,16 @@ Expected<planner::Cluster> loadCluster(const std::string &name) {
 }
 
 Expected<planner::PlanRequest> requestOf(const PlanOptions &options) {
-  auto pins = planner::parsePins(options.fix);
-  if (!pins)
-    return pins.error();
   planner::PlanRequest request;
   request.globalRows = options.globalBatch;
   request.optimizer =
       options.optimizer == "sgd" ? OptimizerKind::SGD : OptimizerKind::AdamW;
-  request.pins = *pins;
+  if (auto error = planner::addPins(options.fix, request.pins))
+    return *error;
   if (options.microBatch)
-    request.pins.microBatch = *options.microBatch;
+    if (auto error = planner::addPins(
+            "micro_batch=" + std::to_string(*options.microBatch), request.pins))
+      return *error;
   return request;
 }
 
