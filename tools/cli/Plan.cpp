@@ -19,8 +19,9 @@ Expected<planner::PlanRequest> requestOf(const PlanOptions &options) {
   request.globalRows = options.globalBatch;
   request.optimizer =
       options.optimizer == "sgd" ? OptimizerKind::SGD : OptimizerKind::AdamW;
-  if (auto error = planner::addPins(options.fix, request.pins))
-    return *error;
+  if (!options.fix.empty())
+    if (auto error = planner::addPins(options.fix, request.pins))
+      return *error;
   if (options.microBatch)
     if (auto error = planner::addPins(
             "micro_batch=" + std::to_string(*options.microBatch), request.pins))
