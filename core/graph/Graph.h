@@ -41,8 +41,7 @@ using ValueId = int32_t;
 using OpId = int32_t;
 inline constexpr int32_t None = -1;
 
-//===- Literals
-//------------------------------------------------------------===//
+//===- Literals -----------------------------------------------------------===//
 // One Arg per argument of the op's schema, in schema order, defaults filled in.
 // *Sizes* (arange ends too) are not stored: ResultSizes & co. name the dim of a
 // result whose (local) size they are. *Counts* and *offsets* (slice bounds) are
@@ -81,8 +80,7 @@ using Arg = std::variant<std::monostate, OperandArg, OperandListArg, bool,
                          std::vector<double>, std::vector<bool>, DType,
                          ResultSizes, ResultSize, ResultsSizes>;
 
-//===- Ops and values
-//------------------------------------------------------===//
+//===- Ops and values -----------------------------------------------------===//
 
 enum class Phase : uint8_t { Forward, Backward };
 
@@ -136,8 +134,7 @@ struct Value {
   std::vector<ValueId> cotangentOf;
 };
 
-//===- Leaves
-//--------------------------------------------------------------===//
+//===- Leaves -------------------------------------------------------------===//
 
 /// Where a leaf's bytes lie in the model file.
 struct Storage {

@@ -1,5 +1,4 @@
-//===- Program.h - what ranks execute
-//---------------------------------------===//
+//===- Program.h - what ranks execute -------------------------------------===//
 //
 // One *role* per pipeline stage; its program is SPMD over the mesh of the
 // stage, with sizes and index lists as expressions of the rank's coordinates. A

@@ -1,5 +1,4 @@
-//===- Verify.h - proofs about a program, from its files alone
-//---------------===//
+//===- Verify.h - proofs about a program, from its files alone ------------===//
 //
 // Emit, the command line and every rank call the same verifier before the first
 // op: collectives match on all ranks in kind, size, group and order; no

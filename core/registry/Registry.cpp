@@ -56,8 +56,7 @@ std::vector<std::string> registeredOps() {
   return names;
 }
 
-//===- OpView
-//--------------------------------------------------------------===//
+//===- OpView -------------------------------------------------------------===//
 
 int OpView::operandAt(size_t argument) const {
   const auto *operand = argAs<OperandArg>(op, argument);
@@ -92,8 +91,7 @@ std::vector<int64_t> OpView::intsAt(size_t argument) const {
   return {};
 }
 
-//===- Labels
-//--------------------------------------------------------------===//
+//===- Labels -------------------------------------------------------------===//
 
 Labels labels(std::initializer_list<const char *> names) {
   Labels result;

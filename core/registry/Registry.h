@@ -68,8 +68,7 @@ void addAttentionRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addCreationRules(RuleTable &table);
 
-//===- Labels
-//--------------------------------------------------------------===//
+//===- Labels -------------------------------------------------------------===//
 
 /// "i", "k", "" for a dim without a label.
 Labels labels(std::initializer_list<const char *> names);

@@ -45,8 +45,7 @@ bool isViewCall(const std::string &name) {
   return std::find(Views.begin(), Views.end(), name) != Views.end();
 }
 
-//===- Contiguity
-//----------------------------------------------------------===//
+//===- Contiguity ---------------------------------------------------------===//
 
 bool Contiguity::isContiguous(const Role &role, int32_t value) const {
   if (role.values[value].aliasOf == None)
@@ -81,8 +80,7 @@ bool Contiguity::isKept(const std::string &name,
       [](const Expr &size) { return size == Expr::constant(1); });
 }
 
-//===- RoleWriter
-//----------------------------------------------------------===//
+//===- RoleWriter ---------------------------------------------------------===//
 
 RoleWriter::RoleWriter(Role &role) : role(role) {
   for (size_t k = 0; k < role.shards.size(); ++k)

@@ -1,5 +1,4 @@
-//===- Rule.h - how an op may be split
-//--------------------------------------===//
+//===- Rule.h - how an op may be split ------------------------------------===//
 //
 // One entry an op: labels of operand and result dims as in an einsum, what a
 // split of each label makes of the operands and results that lack it, which

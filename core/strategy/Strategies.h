@@ -1,5 +1,4 @@
-//===- Strategies.h - what may be split in a graph, and how
-//------------------===//
+//===- Strategies.h - what may be split in a graph, and how ---------------===//
 //
 // Built once per graph, from the rules alone. First the factors of every dim of
 // every value are inferred (a fixpoint over labels, cotangent pairs, views and

@@ -1,5 +1,4 @@
-//===- Error.h - errors as values
-//------------------------------------------===//
+//===- Error.h - errors as values -----------------------------------------===//
 //
 // Every border of the project returns Expected<T>. An Error names what is
 // wrong, where (module path and the user's source line, or a file), and how to

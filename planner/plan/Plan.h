@@ -1,5 +1,4 @@
-//===- Plan.h - decisions about a graph on a mesh
-//----------------------------===//
+//===- Plan.h - decisions about a graph on a mesh -------------------------===//
 //
 // In memory a plan is dense: one choice per op and axis. On disk
 // (monarch.plan/1) it is glob rules by module path, most specific first:

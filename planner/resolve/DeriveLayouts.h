@@ -1,5 +1,4 @@
-//===- DeriveLayouts.h - the layout of every operand and result
-//--------------===//
+//===- DeriveLayouts.h - the layout of every operand and result -----------===//
 //
 // A plan chooses for forward ops; everything else follows, here and nowhere
 // else: followers take their neighbour's split, backward ops inherit their

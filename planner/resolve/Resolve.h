@@ -1,5 +1,4 @@
-//===- Resolve.h - from decisions to structure
-//-------------------------------===//
+//===- Resolve.h - from decisions to structure ----------------------------===//
 //
 // Turns decisions into the program that is priced, emitted and run: derives
 // every layout, writes each reshard once per (value, layout, stage, phase),

@@ -1,5 +1,4 @@
-//===- Resolver.h - the state of one resolve
-//---------------------------------===//
+//===- Resolver.h - the state of one resolve ------------------------------===//
 //
 // Walks the graph's ops in order, forward then backward, and writes each into
 // the segment of its stage. Every stage keeps the *copies* that it holds of a

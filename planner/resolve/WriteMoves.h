@@ -1,5 +1,4 @@
-//===- WriteMoves.h - from a reshard to local instructions
-//-------------------===//
+//===- WriteMoves.h - from a reshard to local instructions ----------------===//
 //
 // Each move becomes: pack (select what goes to each peer, flatten,
 // concatenate), one collective on flat buffers, unpack (split, shape,

@@ -1,5 +1,4 @@
-//===- ModelCase.h - a model's graph with data to run it on
-//------------------===//
+//===- ModelCase.h - a model's graph with data to run it on ---------------===//
 //
 // A graph in float64, random weights by name, and batches whose labels are
 // ignored

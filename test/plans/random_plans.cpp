@@ -1,5 +1,4 @@
-//===- random_plans.cpp - any legal plan gives one process's numbers
-//----------===//
+//===- random_plans.cpp - any legal plan gives one process's numbers ------===//
 //
 //   random_plans GRAPH.json PLANS [FIRST_SEED]
 //

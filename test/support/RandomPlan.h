@@ -1,5 +1,4 @@
-//===- RandomPlan.h - any legal plan, drawn at random
-//------------------------===//
+//===- RandomPlan.h - any legal plan, drawn at random ---------------------===//
 //
 // A random strategy for each forward op and axis, random layouts of parameters
 // at rest, random stages, units and offset tables (empty blocks included),

@@ -1,5 +1,4 @@
-//===- CompileProgram.h - a plan file and a model to program files
-//-----------===//
+//===- CompileProgram.h - a plan file and a model to program files --------===//
 #pragma once
 
 #include "compiler/driver/Driver.h"

@@ -1,5 +1,4 @@
-//===- Console.h - what the command line says, and its exit codes
-//------------===//
+//===- Console.h - what the command line says, and its exit codes ---------===//
 //
 // The result goes to stdout, all else to stderr. With --format json stdout
 // holds exactly one document, also on failure.

@@ -1,5 +1,4 @@
-//===- ModelInput.h - the MODEL argument, read
-//------------------------------===//
+//===- ModelInput.h - the MODEL argument, read ----------------------------===//
 #pragma once
 
 #include "compiler/import/Import.h"

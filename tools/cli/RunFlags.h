@@ -1,5 +1,4 @@
-//===- RunFlags.h - the flags of a run
-//---------------------------------------===//
+//===- RunFlags.h - the flags of a run ------------------------------------===//
 //
 // The same for `monarch-plan run` and `monarch-run`: the launcher hands them
 // on.

@@ -1,5 +1,4 @@
-//===- Verbs.h - one function a verb of monarch-plan
-//-------------------------===//
+//===- Verbs.h - one function a verb of monarch-plan ----------------------===//
 //
 // Options as the command line gives them; what they mean is DESIGN §8. Each
 // verb returns an exit code and leaves nothing half written.
