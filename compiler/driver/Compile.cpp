@@ -25,6 +25,7 @@ static Expected<Program> lower(const planner::Resolved &resolved,
     return *error;
   auto error = phases.run(*module, [](PassManager &manager) {
     auto &programs = manager.nest<dist::ProgramOp>();
+    programs.addPass(createVerifySteps());
     programs.addPass(createLocalize());
     programs.addPass(createVerifyPartitioned());
   });

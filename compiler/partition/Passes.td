@@ -27,6 +27,22 @@ def Localize : Pass<"localize", "::monarch::dist::ProgramOp"> {
   }];
 }
 
+def VerifySteps : Pass<"verify-steps", "::monarch::dist::ProgramOp"> {
+  let summary = "Proves that instructions read what their step says it reads";
+  let description = [{
+    In the global form each op, reshard and sent value names the global tensors
+    that it reads; its instructions may read only local tensors that carry
+    these, and leaves of the role. So the wiring of the global tensors is the
+    wiring of the program. Changes nothing.
+
+    ```mlir
+    dist.reshard 2 %y : ... {
+      %0 = dist.all_gather %x_local ...  // error: carries no operand of its step
+    }
+    ```
+  }];
+}
+
 def VerifyPartitioned : Pass<"verify-partitioned", "::monarch::dist::ProgramOp"> {
   let summary = "Proves that a program is in local form and its parts match";
   let description = [{

@@ -59,31 +59,56 @@ private:
 
   //===- Tensors of the graph ---------------------------------------------===//
 
-  int make(ValueId value, const Layout &layout, size_t segment) {
+  int make(ValueId value, const Layout &layout, size_t segment,
+           const Piece *maker) {
     const int number = static_cast<int>(result.globals.size());
     result.globals.push_back({value, layout, false});
     madeIn.push_back(segment);
-    latest[{value, layout}] = number;
+    makers.push_back(maker);
+    known[{value, layout}].push_back(number);
     return number;
   }
 
-  /// The latest tensor of this value in this layout; else, for operands of
-  /// which the shape alone matters, that of its home layout; else a leaf.
-  int find(ValueId value, const Layout &layout) {
-    if (auto found = latest.find({value, layout}); found != latest.end())
-      return found->second;
-    if (graph.values[value].producer != None) {
-      auto home = latest.find({value, resolved.layout[value]});
-      if (home != latest.end())
-        return home->second;
+  /// True when instructions of one piece read what the other's make.
+  bool readsFrom(const Piece &piece, size_t segment, const Piece &maker,
+                 size_t makerSegment) const {
+    for (size_t m = maker.begin; m < maker.end; ++m)
+      for (int32_t made : role.segments[makerSegment].instructions[m].results)
+        for (size_t i = piece.begin; i < piece.end; ++i) {
+          const Instruction &reader = role.segments[segment].instructions[i];
+          if (made != None && reader.kind != InstructionKind::Free &&
+              std::find(reader.operands.begin(), reader.operands.end(), made) !=
+                  reader.operands.end())
+            return true;
+        }
+    return false;
+  }
+
+  /// The tensor of this value in this layout: of several (made again in the
+  /// backward, say) the one that the piece reads, else the latest. Operands of
+  /// which the shape alone matters come in their home layout. What no step here
+  /// makes is a leaf.
+  int find(const Piece &piece, size_t segment, ValueId value,
+           const Layout &layout) {
+    auto found = known.find({value, layout});
+    if (found == known.end() && graph.values[value].producer != None)
+      found = known.find({value, resolved.layout[value]});
+    if (found == known.end()) {
+      const int leaf = make(value, layout, Nowhere, nullptr);
+      result.leaves.push_back(leaf);
+      return leaf;
     }
-    const int leaf = make(value, layout, Nowhere);
-    result.leaves.push_back(leaf);
-    return leaf;
+    const std::vector<int> &same = found->second;
+    if (same.size() > 1)
+      for (int tensor : same)
+        if (makers[tensor] &&
+            readsFrom(piece, segment, *makers[tensor], madeIn[tensor]))
+          return tensor;
+    return same.back();
   }
 
   void read(Piece &piece, size_t segment, ValueId value, const Layout &layout) {
-    const int tensor = find(value, layout);
+    const int tensor = find(piece, segment, value, layout);
     if (madeIn[tensor] != segment)
       result.globals[tensor].leavesSegment = true;
     piece.reads.push_back(tensor);
@@ -99,12 +124,12 @@ private:
       for (size_t r = 0; r < op.results.size(); ++r)
         if (op.results[r] != None)
           piece.makes.push_back(
-              make(op.results[r], step.resultLayouts[r], segment));
+              make(op.results[r], step.resultLayouts[r], segment, &piece));
       return;
     }
     case ResolvedStep::Kind::Reshard:
       read(piece, segment, step.value, step.from);
-      piece.makes.push_back(make(step.value, step.to, segment));
+      piece.makes.push_back(make(step.value, step.to, segment, &piece));
       return;
     case ResolvedStep::Kind::Transfer:
       // The step's end moves gradients, norms and parameters: no value of the
@@ -114,17 +139,17 @@ private:
       if (sends(piece))
         read(piece, segment, step.value, step.from);
       else
-        piece.makes.push_back(make(step.value, step.to, segment));
+        piece.makes.push_back(make(step.value, step.to, segment, &piece));
       return;
     case ResolvedStep::Kind::Leaf:
-      piece.makes.push_back(make(step.value, step.to, segment));
+      piece.makes.push_back(make(step.value, step.to, segment, &piece));
       return;
     case ResolvedStep::Kind::Finish:
       // Sums of gradients and losses read a value; reciprocals of counts are
       // one. The rest is about accumulators.
       if (step.segment == SegmentKind::Begin)
         piece.makes.push_back(
-            make(step.value, resolved.layout[step.value], segment));
+            make(step.value, resolved.layout[step.value], segment, &piece));
       else if (step.segment == SegmentKind::Forward ||
                step.segment == SegmentKind::Backward)
         read(piece, segment, step.value, resolved.layout[step.value]);
@@ -199,9 +224,10 @@ private:
   const planner::Resolved &resolved;
   const Graph &graph;
   RolePieces result;
-  /// Per global tensor: the segment that makes it.
+  /// Per global tensor: the segment and the piece that make it.
   std::vector<size_t> madeIn;
-  std::map<Tensor, int> latest;
+  std::vector<const Piece *> makers;
+  std::map<Tensor, std::vector<int>> known;
 };
 
 } // namespace

@@ -53,6 +53,7 @@ void checkEmitted(const Graph &graph, const planner::Decisions &decisions,
   REQUIRE(mlir::succeeded(mlir::verify(*module)));
   if (throughText)
     module = reparsed(*module);
+  REQUIRE(run(*module, createVerifySteps()));
   Expected<Graph> wired = globalGraph(*module, graph);
   REQUIRE(wired);
   CHECK(writeGraph(*wired) == writeGraph(graph));
