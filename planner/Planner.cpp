@@ -16,7 +16,7 @@ namespace {
 /// Graphs with at most this many ops that may be cut apart are searched
 /// exhaustively, if their plans are no more than that.
 constexpr size_t ExhaustiveOps = 8;
-constexpr int64_t ExhaustivePlans = 20'000;
+constexpr int64_t ExhaustivePlans = 4'000;
 constexpr size_t AlternativeLimit = 10;
 /// Clusters looked at, each twice the one before, for the smallest that fits.
 constexpr int ScalingLimit = 6;
