@@ -12,6 +12,17 @@
 
 namespace monarch::cli {
 
+/// CLI11's own says a range of 300 digits.
+inline CLI::Validator positive() {
+  return CLI::Validator(
+      [](std::string &text) {
+        return CLI::PositiveNumber(text).empty()
+                   ? std::string()
+                   : "'" + text + "' is not a positive number";
+      },
+      "POSITIVE");
+}
+
 inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
   app.add_option("--weights", options.weights,
                  "the model's .pt2, a safetensors file or a folder of them");
@@ -20,7 +31,7 @@ inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
                  "batches as safetensors (default: synthetic)");
   app.add_option("--steps", options.steps,
                  "training steps (default: all of the data, or 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   app.add_option("--seed", options.seed, "of dropout and synthetic batches");
   app.add_option("--lr", options.optimizer.learningRate, "learning rate");
   app.add_option("--weight-decay", options.optimizer.weightDecay,
@@ -39,7 +50,7 @@ inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
            options.timeout = std::chrono::seconds(seconds);
          },
          "seconds that one operation may wait for other ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   app.add_option("--interface", options.interface,
                  "network interface (default: GLOO_SOCKET_IFNAME)");
 }

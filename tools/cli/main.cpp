@@ -22,6 +22,19 @@ void addModel(CLI::App &verb, ModelOptions &options, bool required = true) {
       ->check(CLI::IsMember({"train", "infer"}));
 }
 
+/// What --format says, before or without parsing: usage errors obey it too.
+Format formatOf(int argc, char **argv) {
+  std::string_view before;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--format=json" ||
+        (before == "--format" && argument == "json"))
+      return Format::Json;
+    before = argument;
+  }
+  return Format::Text;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -31,6 +44,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.fallthrough();
   Console console;
+  console.format = formatOf(argc, argv);
   app.add_option("--format", console.format, "text or json")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
           {"text", Format::Text}, {"json", Format::Json}}));
@@ -59,10 +73,10 @@ int main(int argc, char **argv) {
       ->add_option("--global-batch", planOptions.globalBatch,
                    "rows of the batch of one step")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   planVerb
       ->add_option("--micro-batch", planOptions.microBatch, "rows of one unit")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   planVerb->add_option("--fix", planOptions.fix, "pins: dp=2,tp=2,pp=1");
   planVerb->add_option("--optimizer", planOptions.optimizer, "adamw or sgd")
       ->check(CLI::IsMember({"adamw", "sgd"}));
@@ -98,9 +112,11 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    // Help is a result; every other parse error is one of usage.
-    const int code = app.exit(error, std::cout, std::cerr);
-    return code == 0 ? 0 : static_cast<int>(ExitCode::Usage);
+    // Help is a result.
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    return console.fail({"MP1800", ExitCode::Usage, error.what(),
+                         "command line", "see monarch-plan VERB --help"});
   }
 
   if (*inspectVerb)
