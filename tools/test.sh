@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests. The quick tier leaves out the tests labelled `full`;
-# --full runs all of them, and before them the unit tests under sanitizers and
-# the planner built alone. The last lines are the summary of ctest.
+# --full runs all of them, and before them core and planner built alone, plain and
+# under sanitizers. The last lines are the summary of ctest.
 #
 # usage: tools/test.sh [--full]
 set -euo pipefail

@@ -25,6 +25,9 @@ from scenarios import SCENARIOS, STEPS
 RANKS = 4
 LOSS_TOLERANCE = 1e-4
 WEIGHT_TOLERANCE = 2e-4
+# AdamW's first steps move each weight by about the rate whatever its gradient's
+# size: where that is mere rounding its sign is too, and so is the step.
+ADAMW_WEIGHT_TOLERANCE = 2e-3
 VERIFY_TOLERANCE = 1e-5
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send")
 
@@ -100,7 +103,7 @@ def check_losses(losses, expected):
               f"loss of step {step + 1}: {got}, eager {want}")
 
 
-def check_weights(weights, expected, model):
+def check_weights(weights, expected, model, tolerance):
     """`expected` names each tie twice, as the file does."""
     missing = sorted(set(expected) - set(weights))
     check(not missing, f"saved weights lack {missing}")
@@ -115,7 +118,7 @@ def check_weights(weights, expected, model):
         error = ((got - want).abs().max() / want.abs().max()).item()
         check(math.isfinite(error), f"{name} is not finite")
         worst = max(worst, (name, error), key=lambda pair: pair[1])
-    check(worst[1] <= WEIGHT_TOLERANCE, f"{worst[0]} is off by {worst[1]} of its largest entry")
+    check(worst[1] <= tolerance, f"{worst[0]} is off by {worst[1]} of its largest entry")
     return worst[1]
 
 
@@ -138,7 +141,9 @@ def run_scenario(binaries, name, is_full):
                 check_report(report)
                 check_losses(report["losses"], losses)
                 weights = load_file(commands.folder / "weights.safetensors")
-                error = check_weights(weights, expected, model)
+                error = check_weights(weights, expected, model,
+                                      ADAMW_WEIGHT_TOLERANCE if scenario.optimizer == "adamw"
+                                      else WEIGHT_TOLERANCE)
             except Failure as failure:
                 failures += 1
                 print(f"FAILED {label}: {failure}", flush=True)

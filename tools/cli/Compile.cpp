@@ -12,7 +12,7 @@ Expected<Compiled> compileProgram(const CompileVerbOptions &options) {
   const auto plan = planner::readPlan(*text);
   if (!plan)
     return plan.error();
-  const auto graph = loadModel(options.model, std::nullopt);
+  const auto graph = loadModel(options.model, std::nullopt, options.dumpPhases);
   if (!graph)
     return graph.error();
   CompileOptions compileOptions;

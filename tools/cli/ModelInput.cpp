@@ -46,12 +46,13 @@ Expected<ImportOptions> importOptions(const ModelOptions &options) {
 }
 
 Expected<Graph> loadModel(const ModelOptions &options,
-                          std::optional<int64_t> rows) {
+                          std::optional<int64_t> rows,
+                          const std::string &dumpDirectory) {
   auto import = importOptions(options);
   if (!import)
     return import.error();
   import->unitRows = rows;
-  return loadGraph(options.model, *import);
+  return loadGraph(options.model, *import, {dumpDirectory});
 }
 
 } // namespace monarch::cli

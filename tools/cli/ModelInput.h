@@ -12,6 +12,7 @@ Expected<ImportOptions> importOptions(const ModelOptions &options);
 /// The graph of the model file for units of `rows` rows (the file's own when
 /// absent).
 Expected<Graph> loadModel(const ModelOptions &options,
-                          std::optional<int64_t> rows);
+                          std::optional<int64_t> rows,
+                          const std::string &dumpDirectory = "");
 
 } // namespace monarch::cli

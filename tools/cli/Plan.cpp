@@ -11,7 +11,13 @@ Expected<planner::Cluster> loadCluster(const std::string &name) {
   const auto text = readFile(name);
   if (!text)
     return text.error();
-  return planner::readCluster(*text);
+  auto cluster = planner::readCluster(*text);
+  if (!cluster) {
+    Error error = cluster.error();
+    error.where = name + (error.where.empty() ? "" : ", " + error.where);
+    return error;
+  }
+  return cluster;
 }
 
 Expected<planner::PlanRequest> requestOf(const PlanOptions &options) {
