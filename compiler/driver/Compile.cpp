@@ -65,25 +65,34 @@ static std::optional<Error> writeCompiled(const Compiled &compiled,
   });
 }
 
-Expected<Compiled> compile(const StrategySpace &space,
-                           const planner::Decisions &decisions,
-                           const std::string &planDigest,
-                           const CompileOptions &options) {
+/// Everything but the files.
+static Expected<Compiled> build(const StrategySpace &space,
+                                const planner::Decisions &decisions,
+                                const std::string &planDigest,
+                                const DumpOptions &dump) {
   Expected<planner::Resolved> resolved = planner::resolve(space, decisions);
   if (!resolved)
     return resolved.error();
   resolved->program.planDigest = planDigest;
-  Expected<Program> program = lower(*resolved, space.graph(), options.dump);
+  Expected<Program> program = lower(*resolved, space.graph(), dump);
   if (!program)
     return program.error();
-
   Expected<Program> oneProcess = onOneRank(space, decisions, planDigest);
   if (!oneProcess)
     return oneProcess.error();
+  return Compiled{std::move(*program), std::move(*oneProcess),
+                  std::move(resolved->remarks)};
+}
 
-  Compiled compiled{std::move(*program), std::move(*oneProcess),
-                    std::move(resolved->remarks)};
-  if (auto error = writeCompiled(compiled, options.outDirectory))
+Expected<Compiled> compile(const StrategySpace &space,
+                           const planner::Decisions &decisions,
+                           const std::string &planDigest,
+                           const CompileOptions &options) {
+  Expected<Compiled> compiled =
+      build(space, decisions, planDigest, options.dump);
+  if (!compiled)
+    return compiled;
+  if (auto error = writeCompiled(*compiled, options.outDirectory))
     return *error;
   return compiled;
 }
@@ -98,6 +107,26 @@ static int64_t digestedRows(const planner::PlanFile &plan) {
   bool known = graph.is_object() && graph.contains("unit_rows") &&
                graph["unit_rows"].is_number_integer();
   return known ? graph["unit_rows"].get<int64_t>() : planner::unitRowsOf(plan);
+}
+
+/// What was priced is what is compiled, or nothing is.
+static std::optional<Error> checkPrediction(const planner::PlanFile &plan,
+                                            const Program &program) {
+  if (!plan.document.contains("prediction"))
+    return std::nullopt;
+  Json expected;
+  expected["peak_tensor_bytes"] = program.predictedPeakBytes;
+  expected["bytes"] = program.predicted.bytes;
+  expected["collectives"] = program.predicted.collectives;
+  const Json &prediction = plan.document["prediction"];
+  for (const auto &[figure, value] : expected.items())
+    if (!prediction.is_object() || !prediction.contains(figure) ||
+        nlohmann::json(prediction[figure]) != nlohmann::json(value))
+      return Error{"MP2213", ExitCode::Stale,
+                   "the plan's predicted " + figure +
+                       " are not those of its decisions",
+                   "prediction", "plan again; a plan is not edited by hand"};
+  return std::nullopt;
 }
 
 Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
@@ -115,7 +144,15 @@ Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
       planner::expandDecisions(plan, space);
   if (!decisions)
     return decisions.error();
-  return compile(space, *decisions, planner::planDigest(plan), options);
+  Expected<Compiled> compiled =
+      build(space, *decisions, planner::planDigest(plan), options.dump);
+  if (!compiled)
+    return compiled;
+  if (auto error = checkPrediction(plan, compiled->program))
+    return *error;
+  if (auto error = writeCompiled(*compiled, options.outDirectory))
+    return *error;
+  return compiled;
 }
 
 Expected<Program> globalView(const StrategySpace &space,

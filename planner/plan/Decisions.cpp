@@ -35,6 +35,12 @@ Decisions oneProcess(const Graph &graph, const StrategySpace &,
   return decisions;
 }
 
+bool carriesBuffers(const Graph &graph) {
+  return std::any_of(
+      graph.buffers.begin(), graph.buffers.end(),
+      [](const Buffer &buffer) { return buffer.updated != None; });
+}
+
 namespace {
 
 class Checker {
@@ -61,6 +67,9 @@ private:
   void checkRows() {
     if (decisions.stages < 1)
       add("a plan has at least one stage");
+    if (decisions.stages >
+        static_cast<int>(std::max<size_t>(1, graph.ops.size())))
+      add("a plan has no more stages than the graph has ops");
     if (decisions.unitRows != graph.unitRows)
       add(fmt::format("the plan's unit has {} rows, the graph's {}",
                       decisions.unitRows, graph.unitRows));
@@ -77,6 +86,9 @@ private:
       }
       tensorSeen |= axis.role == AxisRole::Tensor;
     }
+    if (replicas > 1 && carriesBuffers(graph))
+      add("buffers change from unit to unit, so one replica runs all units", "",
+          "split rows inside the units, or use tensor or pipeline parallelism");
     int64_t rows = decisions.unitRows * replicas;
     if (rows < 1 || decisions.globalRows < 1 ||
         decisions.globalRows % rows != 0)

@@ -58,6 +58,9 @@ bool operator==(const Decisions &a, const Decisions &b);
 Decisions oneProcess(const Graph &graph, const StrategySpace &space,
                      int64_t globalRows);
 
+/// The forward changes buffers: units run in order, on one replica.
+bool carriesBuffers(const Graph &graph);
+
 /// Legal: sizes match, choices exist, data axes whole, stages acyclic. All
 /// violations.
 std::vector<Error> check(const Decisions &decisions,

@@ -141,10 +141,11 @@ std::optional<Error> Resolver::updateBuffers() {
                          "the backward reads buffer '" + buffer.names[0] +
                              "' that the forward changes",
                          op.module, "keep the buffer fixed in training"};
+    // What a clone makes has no home: a buffer that nothing else reads changes
+    // at stage 0.
+    const int home = std::max(derived.homeStage[buffer.updated], 0);
     for (int s = 0; s < decisions.stages; ++s) {
-      const auto it = stages[s].copies.find(buffer.value);
-      const int home = derived.homeStage[buffer.updated];
-      if (it == stages[s].copies.end() && s != home)
+      if (!stages[s].copies.count(buffer.value) && s != home)
         continue;
       const Layout whole = Layout::replicated(mesh.axes.size());
       const Local value = fetch(buffer.updated, whole, s, SegmentKind::Forward);
@@ -161,6 +162,19 @@ std::optional<Error> Resolver::updateBuffers() {
   return std::nullopt;
 }
 
+// Files of weights hold every persistent buffer, read or not.
+void Resolver::keepUnreadBuffers() {
+  for (const Buffer &buffer : graph.buffers) {
+    const bool held =
+        std::any_of(stages.begin(), stages.end(), [&](const Stage &stage) {
+          return stage.copies.count(buffer.value) != 0;
+        });
+    if (buffer.persistent && !held)
+      fetch(buffer.value, Layout::replicated(mesh.axes.size()), 0,
+            SegmentKind::Forward);
+  }
+}
+
 Expected<Resolved> Resolver::run() {
   writeCounts();
   for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id) {
@@ -172,6 +186,7 @@ Expected<Resolved> Resolver::run() {
   accumulateLoss();
   if (std::optional<Error> error = updateBuffers())
     return *error;
+  keepUnreadBuffers();
   for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id) {
     if (graph.ops[id].phase != Phase::Backward)
       continue;

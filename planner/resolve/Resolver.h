@@ -47,6 +47,7 @@ private:
   void lowerOp(OpId op, int stage, SegmentKind segment);
   void accumulateResults(OpId op);
   std::optional<Error> updateBuffers();
+  void keepUnreadBuffers();
 
   // Fetch.cpp: a value under a layout, at a stage, in a segment.
   Local fetch(ValueId value, const Layout &layout, int stage,

@@ -65,10 +65,14 @@ void Resolver::writeCounts() {
     const Value &leaf = graph.values[count.inverseCount];
     std::set<int> readers;
     for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id)
-      if (derived.stage[id] != None)
-        for (ValueId operand : graph.ops[id].operands)
-          if (operand == count.inverseCount)
+      for (ValueId operand : graph.ops[id].operands)
+        if (operand == count.inverseCount) {
+          if (derived.stage[id] != None)
             readers.insert(derived.stage[id]);
+          else // a clone runs wherever it is used
+            for (int s = 0; s < decisions.stages; ++s)
+              readers.insert(s);
+        }
 
     for (int stage : readers) {
       RoleWriter &writer = stages[stage].writer;

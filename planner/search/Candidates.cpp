@@ -126,6 +126,9 @@ private:
           fmt::format("{} rows cannot be shared out to dp={} in units "
                       "of {}",
                       request.globalRows, degrees.dp, degrees.unitRows));
+    if (carriesBuffers(graph) && plan->dataAxes > 0)
+      return forbid("buffers change from unit to unit, so one replica runs all "
+                    "units");
     // Rows inside a unit are split where they must be: where the planner
     // chooses the unit and the batch can be shared out, smaller units do the
     // same.

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -82,6 +83,32 @@ private:
   std::vector<char *> argv, envp;
 };
 
+/// Set by SIGINT and SIGTERM while ranks run.
+volatile sig_atomic_t interrupted = 0;
+
+/// Turns both signals into the flag; a signal that was ignored stays so.
+class InterruptWatch {
+public:
+  InterruptWatch() {
+    interrupted = 0;
+    struct sigaction watch = {};
+    watch.sa_handler = [](int) { interrupted = 1; };
+    for (size_t i = 0; i < signals.size(); ++i) {
+      ::sigaction(signals[i], nullptr, &before[i]);
+      if (before[i].sa_handler != SIG_IGN)
+        ::sigaction(signals[i], &watch, nullptr);
+    }
+  }
+  ~InterruptWatch() {
+    for (size_t i = 0; i < signals.size(); ++i)
+      ::sigaction(signals[i], &before[i], nullptr);
+  }
+
+private:
+  static constexpr std::array signals{SIGINT, SIGTERM};
+  struct sigaction before[signals.size()];
+};
+
 class LocalJob {
 public:
   LocalJob(const RunOptions &options, std::string executable,
@@ -103,6 +130,10 @@ public:
         return error;
     while (runningCount() > 0) {
       waitForNews();
+      if (interrupted) {
+        killAll();
+        return Error{"MP4015", ExitCode::Interrupted, "interrupted", "", ""};
+      }
       if (cause && Clock::now() >= deadline)
         killAll();
     }
@@ -183,7 +214,8 @@ private:
           0,
           std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now())
               .count()));
-    ::poll(watched.data(), watched.size(), timeout);
+    if (::poll(watched.data(), watched.size(), timeout) < 0)
+      return; // a signal
     for (size_t i = 0; i < watched.size(); ++i)
       if (watched[i].revents)
         readFrom(*of[i]);
@@ -282,6 +314,7 @@ std::optional<Error> runLocal(const RunOptions &options,
   std::vector<Error> violations = verify(*program);
   if (!violations.empty())
     return violations.front();
+  InterruptWatch watch;
   return LocalJob(options, rankExecutable, *program).run();
 }
 

@@ -64,6 +64,8 @@ private:
     plan.stages = static_cast<int>(
         1 + random.below(std::min<int64_t>(limits.stages,
                                            limits.ranks / product(sizes))));
+    if (sizes.empty() && plan.stages == 1) // one rank proves nothing
+      plan.stages = 2;
     int64_t replicas = 1;
     const bool data = !sizes.empty() && random.chance(40);
     for (size_t t = 0; t < sizes.size(); ++t) {

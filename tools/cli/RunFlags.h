@@ -10,6 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <limits>
+
 namespace monarch::cli {
 
 /// CLI11's own says a range of 300 digits.
@@ -23,6 +25,18 @@ inline CLI::Validator positive() {
       "POSITIVE");
 }
 
+inline CLI::Validator notNegative() {
+  return CLI::Validator(
+      [](std::string &text) {
+        double value = -1;
+        return CLI::detail::lexical_cast(text, value) && value >= 0 &&
+                       value < std::numeric_limits<double>::infinity()
+                   ? std::string()
+                   : "'" + text + "' is not a number from 0 up";
+      },
+      "NUMBER");
+}
+
 inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
   app.add_option("--weights", options.weights,
                  "the model's .pt2, a safetensors file or a folder of them");
@@ -33,12 +47,14 @@ inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
                  "training steps (default: all of the data, or 1)")
       ->check(positive());
   app.add_option("--seed", options.seed, "of dropout and synthetic batches");
-  app.add_option("--lr", options.optimizer.learningRate, "learning rate");
+  app.add_option("--lr", options.optimizer.learningRate, "learning rate")
+      ->check(notNegative());
   app.add_option("--weight-decay", options.optimizer.weightDecay,
-                 "weight decay");
+                 "weight decay")
+      ->check(notNegative());
   app.add_option("--clip-norm", options.optimizer.clipNorm,
                  "largest norm of all gradients (0: no clipping)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(notNegative());
   app.add_flag("--verify", options.verify,
                "compare with the one-process program");
   app.add_option("--save-weights", options.saveWeights,
