@@ -305,8 +305,20 @@ Expected<std::string> findRankExecutable() {
                "keep it beside this executable, or on the PATH"};
 }
 
+/// What a run writes at its end must have a folder to go to at its start.
+static std::optional<Error> checkOutput(const std::string &path) {
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty() || fs::is_directory(folder))
+    return std::nullopt;
+  return Error{"MP1902", ExitCode::BadInput, "there is no such folder",
+               folder.string(), "make it first"};
+}
+
 std::optional<Error> runLocal(const RunOptions &options,
                               const std::string &rankExecutable) {
+  for (const std::string &path : {options.report, options.saveWeights})
+    if (auto error = checkOutput(path))
+      return error;
   quietTransports();
   auto program = readProgram(options.directory);
   if (!program)

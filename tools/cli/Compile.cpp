@@ -10,8 +10,12 @@ Expected<Compiled> compileProgram(const CompileVerbOptions &options) {
   if (!text)
     return text.error();
   const auto plan = planner::readPlan(*text);
-  if (!plan)
-    return plan.error();
+  if (!plan) {
+    Error error = plan.error();
+    error.where =
+        options.plan + (error.where.empty() ? "" : ", " + error.where);
+    return error;
+  }
   const auto graph = loadModel(options.model, std::nullopt, options.dumpPhases);
   if (!graph)
     return graph.error();

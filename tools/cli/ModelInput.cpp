@@ -3,6 +3,7 @@
 #include "compiler/driver/Driver.h"
 
 #include <charconv>
+#include <fstream>
 
 namespace monarch::cli {
 namespace {
@@ -51,6 +52,13 @@ Expected<Graph> loadModel(const ModelOptions &options,
   auto import = importOptions(options);
   if (!import)
     return import.error();
+  const bool asks =
+      !options.loss.empty() || !options.shapes.empty() || !import->train;
+  if (asks && std::ifstream(options.model).peek() == '{')
+    return Error{"MP1806", ExitCode::Usage,
+                 "a graph file has its loss, shapes and mode already",
+                 options.model,
+                 "leave out --loss, --shape and --mode, or give the model"};
   import->unitRows = rows;
   return loadGraph(options.model, *import, {dumpDirectory});
 }
