@@ -25,9 +25,10 @@ from scenarios import SCENARIOS, STEPS
 RANKS = 4
 LOSS_TOLERANCE = 1e-4
 WEIGHT_TOLERANCE = 2e-4
-# AdamW's first steps move each weight by about the rate whatever its gradient's
-# size: where that is mere rounding its sign is too, and so is the step.
-ADAMW_WEIGHT_TOLERANCE = 2e-3
+# AdamW's first steps move a weight by about the rate whatever its gradient's size,
+# so rounding of near-zero gradients shows: eager float32 itself is 3.0e-4 from eager
+# float64 in mlp-adamw's mid.weight (every other tensor below 2e-5). Twice that.
+ADAMW_WEIGHT_TOLERANCE = 6e-4
 VERIFY_TOLERANCE = 1e-5
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send")
 
