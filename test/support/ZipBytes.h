@@ -50,7 +50,7 @@ inline std::string header(uint32_t signature, const Content &content,
   put(out, content.name.size(), 2);
   put(out, extra.size(), 2);
   if (isCentral) {
-    put(out, 0, 2 + 2 + 2 + 4); // comment, disk, attributes
+    out.append(2 + 2 + 2 + 4, 0); // comment, disk, attributes
     put(out, isZip64 ? 0xffffffff : offset, 4);
   }
   return out + content.name + extra;
