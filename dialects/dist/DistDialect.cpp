@@ -8,16 +8,11 @@
 
 using namespace mlir;
 using namespace monarch::dist;
-using monarch::aten::parseArguments;
-using monarch::aten::printArguments;
 
 #include "dialects/dist/DistDialect.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/DistAttrs.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/dist/DistOps.cpp.inc"
 
 bool monarch::dist::isGlobal(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
