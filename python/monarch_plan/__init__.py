@@ -1,0 +1,1 @@
+"""monarch-plan, on the side of PyTorch: export a model, then plan it."""
