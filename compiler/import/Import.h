@@ -34,4 +34,27 @@ struct ImportOptions {
 Expected<Graph> importModel(const std::string &path,
                             const ImportOptions &options);
 
+/// A size that the export left open.
+struct OpenSize {
+  std::string symbol;
+  int64_t low = 0;
+  /// Absent: no bound.
+  std::optional<int64_t> high;
+  /// Dims of inputs that depend on it: "input_ids dim 0".
+  std::vector<std::string> places;
+};
+
+/// What a model file says of itself.
+struct FileFacts {
+  /// "torch.export archive, schema 8.20".
+  std::string format;
+  /// "torch 2.15.0+cu132"; empty when the file does not say.
+  std::string producer;
+  int64_t nodes = 0;
+  /// Of all weights and constants in the archive; 0: a weightless export.
+  int64_t weightBytes = 0;
+  std::vector<OpenSize> openSizes;
+};
+Expected<FileFacts> readFacts(const std::string &path);
+
 } // namespace monarch

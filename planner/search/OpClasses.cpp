@@ -65,8 +65,14 @@ private:
   void add(OpId id) {
     const Op &op = graph.op(id);
     text += op.name + "(";
-    for (const Arg &arg : op.args)
-      text += std::visit(ArgText(), arg) + ";";
+    bool isStream = false;
+    for (const Arg &arg : op.args) {
+      text += (isStream ? "stream" : std::visit(ArgText(), arg)) + ";";
+      // Each op with randomness has its own stream, and is the same op for it.
+      const auto *operand = std::get_if<OperandArg>(&arg);
+      isStream = operand && graph.value(op.operands[operand->index]).kind ==
+                                ValueKind::Random;
+    }
     for (ValueId value : op.operands)
       addValue(value);
     text += ")";

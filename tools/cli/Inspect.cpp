@@ -1,16 +1,82 @@
+// inspect: what a model file is, in numbers, or its graph as JSON.
+#include "planner/cluster/Units.h"
+#include "planner/describe/ModelSummary.h"
 #include "tools/cli/ModelInput.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace monarch::cli {
 
-int inspect(const InspectOptions &options, const Console &console) {
-  const auto graph = loadModel(options.model, options.microBatch);
-  if (!graph)
-    return console.fail(graph.error());
-  const std::string text = writeGraph(*graph);
-  const auto document = parseJson(text, options.model.model);
+namespace {
+
+std::string toText(const FileFacts &facts) {
+  std::string text = fmt::format("{:<12}{}", "file", facts.format);
+  if (!facts.producer.empty())
+    text += ", written by " + facts.producer;
+  text += fmt::format("; {} nodes, ", facts.nodes);
+  text += facts.weightBytes == 0
+              ? "no weights"
+              : planner::formatBytes(facts.weightBytes) + " of weights";
+  text += '\n';
+  for (const OpenSize &size : facts.openSizes)
+    text += fmt::format("{:<12}{} in {}..{}: {}\n", "", size.symbol, size.low,
+                        size.high ? fmt::format("{}", *size.high)
+                                  : std::string("any"),
+                        fmt::join(size.places, ", "));
+  return text;
+}
+
+Json toJson(const FileFacts &facts) {
+  Json json;
+  json["format"] = facts.format;
+  json["producer"] = facts.producer;
+  json["nodes"] = facts.nodes;
+  json["weight_bytes"] = facts.weightBytes;
+  json["open_sizes"] = Json::array();
+  for (const OpenSize &size : facts.openSizes)
+    json["open_sizes"].push_back(
+        {{"symbol", size.symbol},
+         {"low", size.low},
+         {"high", size.high ? Json(*size.high) : Json()},
+         {"places", size.places}});
+  return json;
+}
+
+int emitGraph(const Graph &graph, const std::string &path,
+              const Console &console) {
+  const std::string text = writeGraph(graph);
+  const auto document = parseJson(text, path);
   if (!document)
     return console.fail(document.error());
   console.result(text, *document);
+  return static_cast<int>(ExitCode::Ok);
+}
+
+} // namespace
+
+int inspect(const InspectOptions &options, const Console &console) {
+  const std::string &path = options.model.model;
+  const auto graph = loadModel(options.model, options.microBatch);
+  if (!graph)
+    return console.fail(graph.error());
+  if (options.emit == "graph")
+    return emitGraph(*graph, path, console);
+
+  std::string fileText = fmt::format("{:<12}monarch.graph/1\n", "file");
+  Json fileJson = {{"format", "monarch.graph/1"}};
+  if (!isGraphFile(path)) {
+    const auto facts = readFacts(path);
+    if (!facts)
+      return console.fail(facts.error());
+    fileText = toText(*facts);
+    fileJson = toJson(*facts);
+  }
+  const StrategySpace space(*graph);
+  const planner::ModelSummary summary = planner::summarizeModel(space);
+  Json document = planner::toJson(*graph, summary);
+  document["file"] = std::move(fileJson);
+  console.result(fileText + planner::toText(*graph, summary), document);
   return static_cast<int>(ExitCode::Ok);
 }
 

@@ -46,6 +46,10 @@ Expected<ImportOptions> importOptions(const ModelOptions &options) {
   return result;
 }
 
+bool isGraphFile(const std::string &path) {
+  return std::ifstream(path).peek() == '{';
+}
+
 Expected<Graph> loadModel(const ModelOptions &options,
                           std::optional<int64_t> rows,
                           const std::string &dumpDirectory) {
@@ -54,7 +58,7 @@ Expected<Graph> loadModel(const ModelOptions &options,
     return import.error();
   const bool asks =
       !options.loss.empty() || !options.shapes.empty() || !import->train;
-  if (asks && std::ifstream(options.model).peek() == '{')
+  if (asks && isGraphFile(options.model))
     return Error{"MP1806", ExitCode::Usage,
                  "a graph file has its loss, shapes and mode already",
                  options.model,

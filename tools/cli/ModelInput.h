@@ -9,6 +9,9 @@ namespace monarch::cli {
 /// --loss, --shape and --mode as the importer takes them; usage errors.
 Expected<ImportOptions> importOptions(const ModelOptions &options);
 
+/// Whether MODEL is a monarch.graph/1 document; no model file begins so.
+bool isGraphFile(const std::string &path);
+
 /// The graph of the model file for units of `rows` rows (the file's own when
 /// absent).
 Expected<Graph> loadModel(const ModelOptions &options,

@@ -26,7 +26,7 @@ struct ModelOptions {
 
 struct InspectOptions {
   ModelOptions model;
-  /// "graph": the document monarch.graph/1.
+  /// "graph": the document monarch.graph/1; "": a summary for people.
   std::string emit;
   std::optional<int64_t> microBatch;
 };

@@ -56,7 +56,6 @@ int main(int argc, char **argv) {
   inspectVerb
       ->add_option("--emit", inspectOptions.emit,
                    "graph: the planner's graph, as JSON")
-      ->required()
       ->check(CLI::IsMember({"graph"}));
   inspectVerb->add_option("--micro-batch", inspectOptions.microBatch,
                           "rows of the unit that the graph describes");
