@@ -231,11 +231,6 @@ Expected<ZipArchive> ZipArchive::open(const std::string &path) {
   }
   const std::string root = commonRoot(entries);
   for (const Entry &entry : entries) {
-    if (entry.method != 0 || (entry.flags & 1) != 0 ||
-        entry.storedSize != entry.size)
-      return Error{"MP1002", ExitCode::BadInput,
-                   "record " + entry.name + " is compressed or encrypted", path,
-                   "give the file as torch.export.save wrote it"};
     std::string header(30, '\0');
     if (!file.read(entry.headerOffset, header.data(), header.size()))
       return damaged(path, "record " + entry.name + " lies outside the file");
@@ -249,7 +244,10 @@ Expected<ZipArchive> ZipArchive::open(const std::string &path) {
     record.size = entry.size;
     record.offset = entry.headerOffset + header.size() + nameSize + extraSize;
     record.crc32 = entry.crc32;
-    if (record.offset > file.size || record.size > file.size - record.offset)
+    record.isStored = entry.method == 0 && (entry.flags & 1) == 0 &&
+                      entry.storedSize == entry.size;
+    if (record.offset > file.size ||
+        entry.storedSize > file.size - record.offset)
       return damaged(path, "record " + entry.name + " lies outside the file");
     if (!archive.byName.emplace(entry.name.substr(root.size()), record).second)
       return damaged(path, "it holds record " + entry.name + " twice");
@@ -262,19 +260,32 @@ const ZipArchive::Record *ZipArchive::find(std::string_view name) const {
   return found == byName.end() ? nullptr : &found->second;
 }
 
-Expected<std::string> ZipArchive::read(const std::string &name,
-                                       uint64_t limitBytes) const {
+Expected<const ZipArchive::Record *>
+ZipArchive::findStored(const std::string &name) const {
   const Record *record = find(name);
   if (!record)
     return damaged(filePath, "record " + name + " is missing");
-  if (record->size > limitBytes)
+  if (!record->isStored)
+    return Error{"MP1002", ExitCode::BadInput,
+                 "record " + name + " is compressed or encrypted", filePath,
+                 "give the file as torch.export.save wrote it"};
+  return record;
+}
+
+Expected<std::string> ZipArchive::read(const std::string &name,
+                                       uint64_t limitBytes) const {
+  auto found = findStored(name);
+  if (!found)
+    return found.error();
+  const Record &record = **found;
+  if (record.size > limitBytes)
     return damaged(filePath, fmt::format("record {} has {} bytes; at most {} "
                                          "are read",
-                                         name, record->size, limitBytes));
-  std::string bytes(record->size, '\0');
-  if (!file->read(record->offset, bytes.data(), bytes.size()))
+                                         name, record.size, limitBytes));
+  std::string bytes(record.size, '\0');
+  if (!file->read(record.offset, bytes.data(), bytes.size()))
     return damaged(filePath, "record " + name + " cannot be read");
-  if (crc32(bytes) != record->crc32)
+  if (crc32(bytes) != record.crc32)
     return damaged(filePath, "record " + name + " fails its checksum");
   return bytes;
 }
@@ -282,14 +293,15 @@ Expected<std::string> ZipArchive::read(const std::string &name,
 std::optional<Error> ZipArchive::readAt(const std::string &name,
                                         uint64_t offset,
                                         std::span<std::byte> bytes) const {
-  const Record *record = find(name);
-  if (!record)
-    return damaged(filePath, "record " + name + " is missing");
-  if (offset > record->size || bytes.size() > record->size - offset)
+  auto found = findStored(name);
+  if (!found)
+    return found.error();
+  const Record &record = **found;
+  if (offset > record.size || bytes.size() > record.size - offset)
     return damaged(filePath,
                    fmt::format("record {} has {} bytes, too few for {} at {}",
-                               name, record->size, bytes.size(), offset));
-  if (!file->read(record->offset + offset, bytes.data(), bytes.size()))
+                               name, record.size, bytes.size(), offset));
+  if (!file->read(record.offset + offset, bytes.data(), bytes.size()))
     return damaged(filePath, "record " + name + " cannot be read");
   return std::nullopt;
 }

@@ -1,9 +1,10 @@
 //===- Zip.h - stored records of a ZIP archive ----------------------------===//
 //
-// Reads the archives that PyTorch writes: ZIP and ZIP64, records stored, never
-// compressed, under one root folder. Every offset is checked against the file's
-// size, records that are read whole against their CRC-32. Weights are read by
-// offset: no record is ever loaded because it exists.
+// Reads the archives that PyTorch writes: ZIP and ZIP64, records under one root
+// folder. Only stored records are read; compressed ones are listed. Every
+// offset is checked against the file's size, records that are read whole
+// against their CRC-32. Weights are read by offset: no record is ever loaded
+// because it exists.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,6 +28,8 @@ public:
     /// Of the first byte of data, from the start of the file.
     uint64_t offset = 0;
     uint32_t crc32 = 0;
+    /// Neither compressed nor encrypted.
+    bool isStored = true;
   };
 
   static Expected<ZipArchive> open(const std::string &path);
@@ -46,6 +49,8 @@ public:
 
 private:
   struct File;
+
+  Expected<const Record *> findStored(const std::string &name) const;
 
   std::string filePath;
   std::shared_ptr<File> file;

@@ -3,9 +3,11 @@
 usage: bad_models_test.py DUMP_GRAPH_BINARY
 """
 
+import gzip
 import io
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -86,6 +88,35 @@ class BadModels(unittest.TestCase):
                 with self.subTest(identifier=identifier, content=content):
                     path = content if isinstance(content, pathlib.Path) else self.file(content)
                     self.assert_error(self.run_on(path), 3, identifier, str(path))
+
+    def test_files_of_other_kinds_are_named(self):
+        def archive(*names):
+            def write(path):
+                with zipfile.ZipFile(path, "w") as out:
+                    for name in names:
+                        out.writestr("model/" + name, "x")
+            return write
+
+        onnx = b"\x08\x0a\x12\x07pytorch\x1a\x052.3.0:\x80\x01"
+        cases = {
+            "Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
+            "web page": b"\n<!DOCTYPE html>\n<html><body>404</body></html>",
+            "ONNX": onnx,
+            "GGUF": b"GGUF\3\0\0\0",
+            "HDF5": b"\x89HDF\r\n\x1a\n",
+            "gzip": gzip.compress(self.bytes),
+            "compiled package": archive("archive_format",
+                                        "data/aotinductor/model/model.wrapper.so"),
+            "torch 2.7 or older": archive("serialized_exported_program.json"),
+            "TorchScript": lambda path: torch.jit.save(
+                torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2)), path),
+        }
+        for words, content in cases.items():
+            with self.subTest(words):
+                run = self.run_on(self.file(content))
+                identifier = re.search(r"error (MP\d+)", run.stderr).group(1)
+                self.assert_error(run, 3, identifier, words)
+                self.assertIn(identifier, ("MP1002", "MP1006"))
 
     def test_truncated_model(self):
         for share in (0.1, 0.5, 0.9, 0.999):
