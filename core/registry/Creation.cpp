@@ -71,6 +71,7 @@ void addCreationRules(RuleTable &table) {
   table["aten::full"] = filledWith<1, 0>;
   table["aten::new_full"] = filledWith<2, 0>;
   table["aten::full_like"] = filledWith<1, 0>;
+  table["aten::fill.Scalar"] = filledWith<1, 0>;
   table["aten::scalar_tensor"] = filledWith<0, 0>;
   for (const char *name :
        {"aten::zeros", "aten::new_zeros", "aten::zeros_like"})

@@ -8,55 +8,22 @@
 #include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
+#include <algorithm>
+
 namespace monarch {
 
 namespace {
 
-/// index(x, indices): indices broadcast together; their dims stand where the
-/// first indexed dim was, or in front when a slice separates indexed dims.
 std::optional<OpRule> index(const OpView &op) {
-  const auto *list = std::get_if<OperandListArg>(&op.op.args[1]);
-  if (!list)
+  auto indexing = indexingOf(op);
+  if (!indexing)
     return std::nullopt;
-  Shape shape = op.shape(0);
-  std::vector<size_t> indexed;
-  size_t indexRank = 0;
-  for (size_t dim = 0; dim < list->indices.size(); ++dim) {
-    if (list->indices[dim] < 0)
-      continue;
-    // A mask's result has as many rows as the data say.
-    if (op.type(list->indices[dim]) == DType::Bool)
-      return std::nullopt;
-    indexed.push_back(dim);
-    indexRank = std::max(indexRank, op.shape(list->indices[dim]).size());
-  }
-  if (indexed.empty())
-    return std::nullopt;
-  bool adjacent = indexed.back() - indexed.front() + 1 == indexed.size();
-  size_t place = adjacent ? indexed.front() : 0;
-
-  Labels whole = numbered(shape.size());
-  for (size_t dim : indexed)
-    whole[dim] = {};
   OpRule rule;
-  rule.results.emplace_back();
-  Labels &result = rule.results[0];
-  for (size_t dim = 0; dim < whole.size(); ++dim)
-    if (!whole[dim].name.empty())
-      result.push_back(whole[dim]);
-  Labels looked;
-  for (size_t dim = 0; dim < indexRank; ++dim)
-    looked.push_back(DimLabel{"x" + std::to_string(dim)});
-  result.insert(result.begin() + place, looked.begin(), looked.end());
-
-  Shape resultShape = op.resultShape(0);
-  Shape lookedShape(resultShape.begin() + place,
-                    resultShape.begin() + place + indexRank);
   rule.operands.resize(op.operandCount());
-  rule.operands[0] = whole;
-  for (size_t dim : indexed)
-    rule.operands[list->indices[dim]] =
-        broadcast(op.shape(list->indices[dim]), lookedShape, looked);
+  rule.operands[0] = indexing->whole;
+  for (const auto &[operand, names] : indexing->indices)
+    rule.operands[operand] = names;
+  rule.results = {indexing->result};
   addLinear(rule, {0});
   return rule;
 }
@@ -104,7 +71,65 @@ std::optional<OpRule> triangle(const OpView &op) {
   return rule;
 }
 
+/// The shape that these broadcast to together.
+Shape broadcastShape(const std::vector<Shape> &shapes) {
+  Shape result;
+  for (const Shape &shape : shapes) {
+    if (shape.size() > result.size())
+      result.insert(result.begin(), shape.size() - result.size(), 1);
+    size_t shift = result.size() - shape.size();
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (shape[dim] != 1)
+        result[dim + shift] = shape[dim];
+  }
+  return result;
+}
+
 } // namespace
+
+std::optional<Indexing> indexingOf(const OpView &op) {
+  const auto *list = std::get_if<OperandListArg>(&op.op.args[1]);
+  if (!list)
+    return std::nullopt;
+  Shape shape = op.shape(0);
+  std::vector<size_t> indexed;
+  std::vector<Shape> shapes;
+  for (size_t dim = 0; dim < list->indices.size(); ++dim) {
+    if (list->indices[dim] < 0)
+      continue;
+    // A mask has as many rows as the data say.
+    if (op.type(list->indices[dim]) == DType::Bool)
+      return std::nullopt;
+    indexed.push_back(dim);
+    shapes.push_back(op.shape(list->indices[dim]));
+  }
+  if (indexed.empty())
+    return std::nullopt;
+  bool adjacent = indexed.back() - indexed.front() + 1 == indexed.size();
+  size_t place = adjacent ? indexed.front() : 0;
+
+  Indexing indexing;
+  Shape lookedShape = broadcastShape(shapes);
+  for (size_t dim = 0; dim < lookedShape.size(); ++dim)
+    indexing.looked.push_back(DimLabel{"x" + std::to_string(dim)});
+  indexing.whole = numbered(shape.size());
+  for (size_t dim : indexed) {
+    indexing.whole[dim] = {};
+    int operand = list->indices[dim];
+    indexing.indices[operand] =
+        broadcast(op.shape(operand), lookedShape, indexing.looked);
+  }
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    if (!std::binary_search(indexed.begin(), indexed.end(), dim)) {
+      indexing.result.push_back(indexing.whole[dim]);
+      indexing.resultShape.push_back(shape[dim]);
+    }
+  indexing.result.insert(indexing.result.begin() + place,
+                         indexing.looked.begin(), indexing.looked.end());
+  indexing.resultShape.insert(indexing.resultShape.begin() + place,
+                              lookedShape.begin(), lookedShape.end());
+  return indexing;
+}
 
 void addIndexingRules(RuleTable &table) {
   table["aten::index.Tensor"] = index;

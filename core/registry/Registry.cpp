@@ -20,6 +20,7 @@ RuleTable makeTable() {
   addReductionRules(table);
   addEmbeddingRules(table);
   addIndexingRules(table);
+  addScatterRules(table);
   addNormalizationRules(table);
   addSoftmaxRules(table);
   addLogSumExpRules(table);

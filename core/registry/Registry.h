@@ -60,6 +60,7 @@ void addSectionRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addEmbeddingRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);
+void addScatterRules(RuleTable &table);
 void addNormalizationRules(RuleTable &table);
 void addSoftmaxRules(RuleTable &table);
 void addLogSumExpRules(RuleTable &table);
@@ -80,6 +81,33 @@ Labels broadcast(const Shape &operand, const Shape &result,
                  const Labels &resultLabels);
 /// A dim number of a tensor of this rank, negative ones counted from the end.
 int64_t wrapDim(int64_t dim, size_t rank);
+
+/// A slice of one dim: arguments dim, start, end, step from `argument` on, of a
+/// tensor of this shape.
+struct SliceRange {
+  int64_t dim, begin, end, step;
+};
+SliceRange sliceRange(const OpView &op, size_t argument, const Shape &shape);
+/// Labels of the tensor that is cut, and of the slice. The dim has no label
+/// where a cut would leave nothing to split.
+Labels sliceLabels(const SliceRange &range, const Shape &shape);
+Labels slicePiece(const Labels &whole, const SliceRange &range,
+                  const Shape &shape);
+
+/// x[indices], the list being argument 1: indices broadcast together; their
+/// dims stand where the first indexed dim was, or in front when a slice
+/// separates indexed dims.
+struct Indexing {
+  /// Of x: no label where it is indexed. Of x[indices].
+  Labels whole, result;
+  /// x0, x1, ...: dims of the indices, broadcast.
+  Labels looked;
+  Shape resultShape;
+  /// Labels of each index, by operand.
+  std::map<int, Labels> indices;
+};
+/// nullopt where the number of rows depends on data.
+std::optional<Indexing> indexingOf(const OpView &op);
 
 /// A rule with empty labels of the right ranks: nothing may be split.
 OpRule unlabelled(const OpView &op);

@@ -18,27 +18,13 @@ int64_t clampBound(int64_t bound, int64_t size) {
   return std::clamp(bound < 0 ? bound + size : bound, int64_t(0), size);
 }
 
-/// Bounds of slice's arguments from `first`: dim, start, end, step.
-struct Range {
-  int64_t dim, begin, end, step;
-};
-Range rangeOf(const OpView &op, size_t first, const Shape &shape) {
-  int64_t dim = wrapDim(op.intAt(first, 0), shape.size());
-  int64_t size = shape[dim];
-  Range range{dim, clampBound(op.intAt(first + 1, 0), size),
-              clampBound(op.intAt(first + 2, size), size),
-              op.intAt(first + 3, 1)};
-  range.end = std::max(range.begin, range.end);
-  return range;
-}
-
-/// Labels of a piece of a tensor with numbered labels; a piece that takes only
-/// some elements of its range has no label there.
-Labels piece(Labels whole, const Range &range, int64_t size) {
-  DimLabel &label = whole[range.dim];
-  if (range.begin != 0 || range.end != size) {
-    label.begin = range.begin;
-    label.end = range.end;
+/// Labels of the part [begin, end) of a dim of a tensor with these labels.
+Labels piece(Labels whole, int64_t dim, int64_t begin, int64_t end,
+             int64_t size) {
+  DimLabel &label = whole[dim];
+  if (begin != 0 || end != size) {
+    label.begin = begin;
+    label.end = end;
   }
   return whole;
 }
@@ -54,7 +40,7 @@ std::optional<OpRule> split(const OpView &op) {
       return std::nullopt;
     int64_t size = op.resultShape(k)[dim];
     rule.results.push_back(
-        piece(rule.operands[0], {dim, begin, begin + size, 1}, shape[dim]));
+        piece(rule.operands[0], dim, begin, begin + size, shape[dim]));
     begin += size;
   }
   addLinear(rule, {0});
@@ -72,13 +58,9 @@ std::optional<OpRule> split(const OpView &op) {
 std::optional<OpRule> slice(const OpView &op) {
   OpRule rule;
   Shape shape = op.shape(0);
-  Range range = rangeOf(op, 1, shape);
-  rule.operands.push_back(numbered(shape.size()));
-  if (range.step != 1)
-    rule.operands[0][range.dim] = {};
-  rule.results.push_back(rule.operands[0]);
-  if (range.step == 1)
-    rule.results[0] = piece(rule.operands[0], range, shape[range.dim]);
+  SliceRange range = sliceRange(op, 1, shape);
+  rule.operands = {sliceLabels(range, shape)};
+  rule.results = {slicePiece(rule.operands[0], range, shape)};
   addLinear(rule, {0});
   rule.follows = true;
   std::string label = rule.operands[0][range.dim].name;
@@ -98,13 +80,9 @@ std::optional<OpRule> slice(const OpView &op) {
 std::optional<OpRule> sliceBackward(const OpView &op) {
   OpRule rule;
   Shape shape = op.resultShape(0);
-  Range range = rangeOf(op, 2, shape);
-  rule.results.push_back(numbered(shape.size()));
-  if (range.step != 1)
-    rule.results[0][range.dim] = {};
-  rule.operands.push_back(rule.results[0]);
-  if (range.step == 1)
-    rule.operands[0] = piece(rule.results[0], range, shape[range.dim]);
+  SliceRange range = sliceRange(op, 2, shape);
+  rule.results = {sliceLabels(range, shape)};
+  rule.operands = {slicePiece(rule.results[0], range, shape)};
   addLinear(rule, {0});
   std::string label = rule.results[0][range.dim].name;
   rule.lower = [range, label, shape](Lowering &lowering) {
@@ -169,7 +147,7 @@ std::optional<OpRule> cat(const OpView &op) {
       return std::nullopt;
     int64_t size = op.shape(k)[dim];
     rule.operands.push_back(
-        piece(rule.results[0], {dim, begin, begin + size, 1}, shape[dim]));
+        piece(rule.results[0], dim, begin, begin + size, shape[dim]));
     begin += size;
   }
   addLinear(rule, everyOperand(op));
@@ -205,6 +183,36 @@ std::optional<OpRule> pad(const OpView &op) {
 }
 
 } // namespace
+
+SliceRange sliceRange(const OpView &op, size_t argument, const Shape &shape) {
+  int64_t dim = wrapDim(op.intAt(argument, 0), shape.size());
+  int64_t size = shape[dim];
+  SliceRange range{dim, clampBound(op.intAt(argument + 1, 0), size),
+                   clampBound(op.intAt(argument + 2, size), size),
+                   op.intAt(argument + 3, 1)};
+  range.end = std::max(range.begin, range.end);
+  return range;
+}
+
+Labels sliceLabels(const SliceRange &range, const Shape &shape) {
+  Labels whole = numbered(shape.size());
+  // A section of one row has nothing to split, and a cut for it would only keep
+  // others from splitting the dim.
+  const int64_t size = shape[range.dim];
+  const bool isCut = range.begin != 0 || range.end != size;
+  const bool hasSingle =
+      range.begin == 1 || range.end - range.begin == 1 || size - range.end == 1;
+  if (range.step != 1 || (isCut && hasSingle))
+    whole[range.dim] = {};
+  return whole;
+}
+
+Labels slicePiece(const Labels &whole, const SliceRange &range,
+                  const Shape &shape) {
+  if (whole[range.dim].name.empty())
+    return whole;
+  return piece(whole, range.dim, range.begin, range.end, shape[range.dim]);
+}
 
 void addSectionRules(RuleTable &table) {
   table["aten::split.Tensor"] = split;

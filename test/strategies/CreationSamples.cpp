@@ -60,6 +60,10 @@ void addCreationSamples(SampleTable &table) {
   table["aten::new_zeros"] = resized("aten::new_zeros");
   table["aten::new_ones"] = resized("aten::new_ones");
   table["aten::full_like"] = like("aten::full_like", {int64_t(3)});
+  table["aten::fill.Scalar"] = one([](Builder &b) {
+    b.run("aten::fill.Scalar", {b.normal({6, 5})}, {OperandArg{0}, 2.5},
+          {6, 5});
+  });
   table["aten::zeros_like"] = like("aten::zeros_like");
   table["aten::ones_like"] = like("aten::ones_like");
   table["aten::scalar_tensor"] = one([](Builder &b) {

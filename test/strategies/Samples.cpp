@@ -127,6 +127,7 @@ const SampleTable &sampleTable() {
     addViewSamples(table);
     addReductionSamples(table);
     addLookupSamples(table);
+    addScatterSamples(table);
     addNormalizationSamples(table);
     addAttentionSamples(table);
     addCreationSamples(table);

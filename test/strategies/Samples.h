@@ -78,6 +78,7 @@ void addMatmulSamples(SampleTable &table);
 void addViewSamples(SampleTable &table);
 void addReductionSamples(SampleTable &table);
 void addLookupSamples(SampleTable &table);
+void addScatterSamples(SampleTable &table);
 void addNormalizationSamples(SampleTable &table);
 void addAttentionSamples(SampleTable &table);
 void addCreationSamples(SampleTable &table);
