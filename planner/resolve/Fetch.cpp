@@ -287,6 +287,41 @@ void Resolver::transfer(ValueId value, int stage, SegmentKind segment) {
       {derived.home[value], arrived, sent, true, false});
 }
 
+namespace {
+
+/// Ops whose result holds the integers of an operand, moved or replaced here
+/// and there: what they index stays in bounds. Sums and products do not.
+bool carriesIntegers(const std::string &name) {
+  static const std::set<std::string> names = {"aten::view",
+                                              "aten::_unsafe_view",
+                                              "aten::reshape",
+                                              "aten::unsqueeze",
+                                              "aten::squeeze",
+                                              "aten::squeeze.dim",
+                                              "aten::squeeze.dims",
+                                              "aten::transpose.int",
+                                              "aten::permute",
+                                              "aten::t",
+                                              "aten::expand",
+                                              "aten::slice.Tensor",
+                                              "aten::select.int",
+                                              "aten::clone",
+                                              "aten::_to_copy",
+                                              "aten::copy",
+                                              "aten::cat",
+                                              "aten::constant_pad_nd",
+                                              "aten::slice_scatter",
+                                              "aten::where.self",
+                                              "aten::select_scatter",
+                                              "aten::split.Tensor",
+                                              "aten::masked_fill.Scalar",
+                                              "aten::masked_fill.Tensor",
+                                              "aten::split_with_sizes"};
+  return names.count(name) != 0;
+}
+
+} // namespace
+
 // What an integer input indexes into, found by following it through views,
 // slices and shifts.
 int64_t Resolver::syntheticBound(ValueId input) const {
@@ -304,10 +339,11 @@ int64_t Resolver::syntheticBound(ValueId input) const {
       return graph.values[op.operands[0]].shape[0];
     if (op.name == "aten::nll_loss_forward")
       return graph.values[op.operands[0]].shape.back();
-    for (ValueId result : op.results)
-      if (result != None && !isFloating(graph.values[result].type) &&
-          graph.values[result].type != DType::Bool)
-        carries.insert(result);
+    if (carriesIntegers(op.name))
+      for (ValueId result : op.results)
+        if (result != None && !isFloating(graph.values[result].type) &&
+            graph.values[result].type != DType::Bool)
+          carries.insert(result);
   }
   return 0;
 }
