@@ -364,9 +364,11 @@ void Recorder::record(const c10::OperatorHandle &handle,
       stack.insert(stack.end(), call.meta.begin(), call.meta.end());
       handle.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &stack);
     } catch (const c10::Error &error) {
-      throw CaptureFailure(
-          unsupported(*this, fmt::format("the shape of {} is not known: {}",
-                                         name, firstLine(error))));
+      torch::jit::drop(stack, stack.size() - base);
+      if (!shapesFromZeros(handle, call.meta, stack))
+        throw CaptureFailure(
+            unsupported(*this, fmt::format("the shape of {} is not known: {}",
+                                           name, firstLine(error))));
     }
   }
   for (size_t i = base; i < stack.size(); ++i) {

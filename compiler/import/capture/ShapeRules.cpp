@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
 #include <map>
 
@@ -114,6 +115,78 @@ const std::map<std::string, ShapeRule> Rules = {
 ShapeRule shapeRuleOf(const std::string &op) {
   auto found = Rules.find(op);
   return found == Rules.end() ? nullptr : found->second;
+}
+
+namespace {
+
+/// Most bytes of operands that are made for one call.
+constexpr int64_t MaxZeroBytes = int64_t(64) << 20;
+
+bool dependsOnData(const c10::OperatorHandle &handle) {
+  return handle.hasTag(at::Tag::data_dependent_output) ||
+         handle.hasTag(at::Tag::dynamic_output_shape);
+}
+
+/// This value with each tensor in it replaced.
+template <typename Replace>
+c10::IValue mapTensors(const c10::IValue &value, Replace replace) {
+  if (value.isTensor())
+    return value.toTensor().defined() ? replace(value.toTensor()) : value;
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor &tensor : value.toTensorVector())
+      list.push_back(tensor.defined() ? replace(tensor) : tensor);
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor> &tensor :
+         value.toOptionalTensorVector())
+      list.push_back(tensor && tensor->defined()
+                         ? std::optional(replace(*tensor))
+                         : std::nullopt);
+    return list;
+  }
+  return value;
+}
+
+} // namespace
+
+bool shapesFromZeros(const c10::OperatorHandle &handle,
+                     const Arguments &arguments, Results &results) {
+  if (dependsOnData(handle))
+    return false;
+  int64_t bytes = 0;
+  for (const c10::IValue &argument : arguments)
+    mapTensors(argument, [&](const at::Tensor &tensor) {
+      bytes += static_cast<int64_t>(tensor.nbytes());
+      return tensor;
+    });
+  if (bytes > MaxZeroBytes)
+    return false;
+  at::AutoDispatchSkipFunctionalize direct;
+  at::AutoDispatchBelowAutograd below;
+  torch::jit::Stack stack;
+  for (const c10::IValue &argument : arguments)
+    stack.push_back(argument.isDevice()
+                        ? c10::IValue(c10::Device(c10::kCPU))
+                        : mapTensors(argument, [](const at::Tensor &tensor) {
+                            at::Tensor zeros = at::empty_strided(
+                                tensor.sizes(), tensor.strides(),
+                                tensor.options().device(c10::kCPU));
+                            return zeros.zero_();
+                          }));
+  try {
+    handle.callBoxed(stack);
+  } catch (const c10::Error &) {
+    return false;
+  }
+  for (const c10::IValue &result : stack)
+    results.push_back(mapTensors(result, [](const at::Tensor &tensor) {
+      return at::empty_strided(tensor.sizes(), tensor.strides(),
+                               tensor.options().device(c10::kMeta));
+    }));
+  return true;
 }
 
 } // namespace monarch
