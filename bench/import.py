@@ -1,0 +1,231 @@
+"""What each model of test/models/zoo.py comes to, measured: docs/models.md.
+
+    bench/import.py --bin build/dev/bin [--plans 100] [--write docs/models.md] [MODEL...]
+
+For each model: exports, imports, the joint graph against eager autograd in
+float64, plans for two clusters, random legal plans, and two steps on four local
+ranks against one process. What was measured is kept in --work, a file a model;
+--write makes the table of all that is there. Exits with 1 where something that
+PyTorch exports does not pass.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "test/models"))
+
+ROWS = 8
+CLUSTERS = {"cpu": ("cpu:4", 8), "h100": ("2x8xH100-SXM-80GB", 64)}
+PATIENCE_SECONDS = 1800
+STEPS = ("export", "import", "forward", "replay", "cpu", "h100", "random", "train")
+TITLES = {"export": "exports", "import": "joint graph: ops forward + backward",
+          "forward": "forward alone", "replay": "against eager, float64",
+          "cpu": "plan for cpu:4", "h100": "plan for 2x8xH100-SXM-80GB",
+          "random": "random legal plans, worst", "train": "2 steps on 4 ranks, worst"}
+
+
+class Failed(Exception):
+    """The text of a cell."""
+
+
+def run(*command):
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"longer than {PATIENCE_SECONDS} s") from error
+    return done
+
+
+def cause(done):
+    """The line that says what is wrong."""
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith(("error", "FAILED", "MP")):
+            return line
+    return lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def succeed(*command):
+    done = run(*command)
+    if done.returncode:
+        raise Failed(cause(done))
+    return done.stdout
+
+
+class Measurement:
+    """One model; cells by step."""
+
+    def __init__(self, name, binaries, plans, folder):
+        self.name, self.plans, self.folder = name, plans, pathlib.Path(folder)
+        self.tool = binaries / "monarch-plan"
+        self.replay_tool = binaries / "replay"
+        self.random_tool = binaries.parent / "test/plans/random_plans"
+        self.model = self.folder / "model.pt2"
+        self.data = self.folder / "data.safetensors"
+        self.cells, self.failures = {}, []
+
+    def measure(self):
+        import zoo
+
+        self.entry = zoo.MODELS[self.name]
+        for step in STEPS:
+            try:
+                self.cells[step] = getattr(self, step + "_")()
+            except Failed as failure:
+                self.cells[step] = "**" + str(failure) + "**"
+                self.failures.append(step)
+                if step == "export":
+                    break
+                if step == "import":
+                    break
+        return self
+
+    def zoo(self, output, *arguments):
+        batch = ["--dynamic-batch"] if self.entry.dynamic_batch else ["--batch", ROWS]
+        succeed(sys.executable, ROOT / "test/models/zoo.py", self.name, "-o", output, *batch,
+                *arguments)
+
+    def export_(self):
+        # Two steps of data for the run; the first of them is the replay's.
+        self.zoo(self.model, "--data", self.data, "--rows", 2 * ROWS)
+        self.zoo(self.folder / "logits.pt2", "--logits-only")
+        return "dynamic batch" if self.entry.dynamic_batch else "static batch"
+
+    def import_(self):
+        text = succeed(self.tool, "inspect", self.model, "--emit", "graph")
+        (self.folder / "graph.json").write_text(text)
+        graph = json.loads(text)
+        phases = collections.Counter(op.get("phase", "forward") for op in graph["ops"])
+        return f"{phases['forward']} + {phases['backward']}"
+
+    def forward_(self):
+        graph = json.loads(succeed(self.tool, "inspect", self.folder / "logits.pt2", "--mode",
+                                   "infer", "--emit", "graph"))
+        return f"{len(graph['ops'])} ops"
+
+    def replay_(self):
+        from safetensors.torch import load_file, save_file
+
+        data, expected = self.folder / "batch.safetensors", self.folder / "expected.safetensors"
+        save_file({name: tensor[:ROWS].contiguous()
+                   for name, tensor in load_file(self.data).items()}, data)
+        succeed(sys.executable, ROOT / "test/models/reference.py", self.model, "--data", data,
+                "-o", expected)
+        worst = 0.0
+        for rows in (ROWS, 2) if self.entry.dynamic_batch else (ROWS,):
+            text = succeed(self.replay_tool, self.model, "--data", data, "--reference", expected,
+                           "--rows", rows)
+            worst = max(worst, float(re.search(r"worst error (\S+)", text).group(1)))
+        return f"{worst:.0e}"
+
+    def plan(self, key):
+        cluster, rows = CLUSTERS[key]
+        text = succeed(self.tool, "plan", self.model, "--cluster", cluster, "--global-batch",
+                       rows, "-o", self.folder / f"{key}.json")
+        degrees = re.search(r"= dp (\d+) x tp (\d+) x cp \d+ x pp (\d+)", text)
+        return "dp {} tp {} pp {}".format(*degrees.groups())
+
+    def cpu_(self):
+        return self.plan("cpu")
+
+    def h100_(self):
+        return self.plan("h100")
+
+    def random_(self):
+        done = run(self.random_tool, self.folder / "graph.json", self.plans)
+        line = re.search(r"(\d+) plans, (\d+) failed, worst error (\S+)", done.stdout)
+        if line is None:
+            raise Failed(cause(done))
+        plans, failed, worst = line.groups()
+        whole = re.search(r"kept whole: (.*)", done.stdout)
+        self.whole = whole.group(1) if whole else ""
+        if int(failed):
+            raise Failed(f"{failed} of {plans} plans: {cause(done)}")
+        return f"{plans}, {worst}"
+
+    def train_(self):
+        worst = 0.0
+        for pins in ([], ["--fix", "dp=1,tp=2,pp=2"]):
+            plan, report = self.folder / "run.json", self.folder / "report.json"
+            succeed(self.tool, "plan", self.model, "--cluster", "cpu:4", "--global-batch", ROWS,
+                    *pins, "-o", plan)
+            succeed(self.tool, "run", plan, self.model, "--data", self.data, "--steps", 2,
+                    "--verify", "--report", report)
+            verify = json.loads(report.read_text())["verify"]
+            worst = max(worst, *(verify[key] for key in ("loss", "gradients", "buffers",
+                                                         "weights")))
+        return f"{worst:.0e}"
+
+
+def write_table(work, output):
+    import zoo
+
+    rows = []
+    for name in zoo.MODELS:
+        kept = work / f"{name}.json"
+        if kept.exists():
+            rows.append(json.loads(kept.read_text()))
+    lines = [
+        "# Models",
+        "",
+        "Written by `bench/import.py --write docs/models.md`; every cell was measured, on the small",
+        "models of `test/models/zoo.py` (2 layers, random weights). A cell in bold is what failed and why.",
+        "Errors are the largest difference of loss, gradients and buffers, relative as in",
+        "[report.md](report.md): of the joint graph, run op by op in float64, from PyTorch eager",
+        "(at most 1e-12); of random plans on threads in float64 from one process (at most 1e-12); of",
+        "two steps on four processes in float32, under the plan that the planner chooses and under",
+        "tp=2,pp=2, from one process (at most 1e-5).",
+        "",
+        "| model | " + " | ".join(TITLES[step] for step in STEPS) + " |",
+        "|---" * (len(STEPS) + 1) + "|",
+    ]
+    for row in rows:
+        cells = [row["cells"].get(step, "").replace("|", "\\|") for step in STEPS]
+        lines.append(f"| {row['name']} | " + " | ".join(cells) + " |")
+    whole = [row for row in rows if row["whole"]]
+    if whole:
+        lines += ["", "Ops that have no rule, and are therefore computed whole on every rank of a stage:", "",
+                  "| model | ops |", "|---|---|"]
+        lines += [f"| {row['name']} | {row['whole']} |" for row in whole]
+    output.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    import zoo
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
+    parser.add_argument("--plans", type=int, default=100, help="random plans a model (100)")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/bench-import",
+                        help="folder of what was measured")
+    parser.add_argument("--write", type=pathlib.Path, help="the table, as Markdown")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="all of the zoo when absent")
+    options = parser.parse_args()
+    unknown = sorted(set(options.models) - set(zoo.MODELS))
+    if unknown:
+        parser.error(f"no such model: {', '.join(unknown)}; there are {', '.join(zoo.MODELS)}")
+    options.work.mkdir(parents=True, exist_ok=True)
+    status = 0
+    for name in options.models or zoo.MODELS:
+        with tempfile.TemporaryDirectory(prefix="monarch-") as folder:
+            row = Measurement(name, options.bin.resolve(), options.plans, folder).measure()
+        for step in STEPS:
+            print(f"{name:12} {step:8} {row.cells.get(step, '-')}", flush=True)
+        (options.work / f"{name}.json").write_text(json.dumps(
+            {"name": name, "cells": row.cells, "whole": getattr(row, "whole", "")}, indent=1))
+        status |= bool(set(row.failures) - {"export"})
+    if options.write:
+        write_table(options.work, options.write)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
