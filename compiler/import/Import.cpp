@@ -2,12 +2,13 @@
 //
 // The symbols in dim 0 of inputs grow together with the batch, whatever their
 // names; other symbols keep the size of the export or of --shape. A dynamic
-// batch is captured at two sizes.
+// batch is captured at two sizes. Of blocks that repeat, four are captured.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Import.h"
 #include "compiler/import/Normalize.h"
 #include "compiler/import/ReadProgram.h"
+#include "compiler/import/RepeatedNodes.h"
 #include "compiler/import/capture/Capture.h"
 
 #include <fmt/format.h>
@@ -138,10 +139,10 @@ Expected<Symbols> bindSymbols(const ExportedProgram &program,
 
 class Importer {
 public:
-  Importer(const ExportedProgram &program, Symbols symbols, LossSpec loss,
-           const ImportOptions &options)
-      : program(program), symbols(std::move(symbols)), options(options) {
-    capturing.loss = std::move(loss);
+  Importer(const ExportedProgram &program, const Symbols &symbols,
+           const LossSpec &loss, const ImportOptions &options)
+      : program(program), symbols(symbols), options(options) {
+    capturing.loss = loss;
     capturing.train = options.train;
     capturing.promoteToFloat64 = options.promoteToFloat64;
   }
@@ -196,10 +197,25 @@ private:
   }
 
   const ExportedProgram &program;
-  const Symbols symbols;
+  const Symbols &symbols;
   const ImportOptions &options;
   CaptureOptions capturing;
 };
+
+/// The joint graph from four blocks of those that repeat; nullopt where none
+/// do, or something goes wrong: then the whole program says what.
+std::optional<Graph> importShortened(const ExportedProgram &program,
+                                     const Symbols &symbols,
+                                     const LossSpec &loss,
+                                     const ImportOptions &options) {
+  const auto shortened = shortenRepeats(program);
+  if (!shortened)
+    return std::nullopt;
+  const auto graph = Importer(shortened->program, symbols, loss, options).run();
+  if (!graph)
+    return std::nullopt;
+  return lengthenRepeats(*graph, *shortened, program);
+}
 
 } // namespace
 
@@ -217,8 +233,11 @@ Expected<Graph> importModel(const std::string &path,
   auto symbols = bindSymbols(*program, options);
   if (!symbols)
     return symbols.error();
-  auto graph =
-      Importer(*program, std::move(*symbols), std::move(*loss), options).run();
+  std::optional<Graph> lengthened;
+  if (!options.captureAllBlocks)
+    lengthened = importShortened(*program, *symbols, *loss, options);
+  auto graph = lengthened ? Expected<Graph>(std::move(*lengthened))
+                          : Importer(*program, *symbols, *loss, options).run();
   if (!graph)
     return graph;
   if (auto error = verify(*graph))

@@ -29,6 +29,8 @@ struct ImportOptions {
   bool train = true;
   /// For tests: every floating type becomes float64, the model's own casts too.
   bool promoteToFloat64 = false;
+  /// For tests: every block is captured, equal ones too.
+  bool captureAllBlocks = false;
 };
 
 Expected<Graph> importModel(const std::string &path,

@@ -1,7 +1,7 @@
 //===- DumpGraph.cpp - a model's graph as JSON ----------------------------===//
 //
 // usage: dump-graph MODEL.pt2 [--loss SPEC] [--rows N] [--shape NAME=AxB]...
-//                   [--infer] [-o FILE]
+//                   [--infer] [--all-blocks] [-o FILE]
 // Writes the fixtures of test/fixtures/graphs (regenerate.sh there).
 //
 //===----------------------------------------------------------------------===//
@@ -41,6 +41,7 @@ int main(int argc, char **argv) {
   app.add_option("--rows", options.unitRows);
   app.add_option("--shape", shapes);
   app.add_flag("--infer", infer);
+  app.add_flag("--all-blocks", options.captureAllBlocks);
   app.add_option("-o", output);
   CLI11_PARSE(app, argc, argv);
   options.train = !infer;
