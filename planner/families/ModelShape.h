@@ -1,0 +1,80 @@
+//===- ModelShape.h - hyper-parameters of a decoder -----------------------===//
+//
+// What a config.json or a row of published measurements says about a model:
+// enough to write its joint graph. Two families: GPT (learned positions, layer
+// norm, biases, GELU) and Llama (rotary, RMS norm, gated MLP, grouped heads),
+// the latter with experts and latent attention where the numbers say so.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "core/graph/Graph.h"
+
+#include <algorithm>
+
+namespace monarch::planner {
+
+enum class ModelFamily : uint8_t { Gpt, Llama };
+
+struct ExpertShape {
+  int64_t count = 0;
+  int64_t perToken = 0;
+  int64_t hidden = 0;
+  /// Width of the experts that every token passes; 0: none.
+  int64_t sharedHidden = 0;
+  /// Layers at the start that have a plain MLP.
+  int64_t denseLayers = 0;
+};
+
+/// Multi-head latent attention: low-rank projections of queries and of keys and
+/// values; each head has `nope + rope` query and `value` value dims.
+struct LatentShape {
+  int64_t queryRank = 0;
+  int64_t keyRank = 0;
+  int64_t nopeDim = 128;
+  int64_t ropeDim = 64;
+  int64_t valueDim = 128;
+};
+
+struct ModelShape {
+  ModelFamily family = ModelFamily::Gpt;
+  int64_t layers = 1;
+  int64_t hidden = 0;
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  int64_t headDim = 0;
+  int64_t mlpHidden = 0;
+  /// The MLP multiplies an activation by a second projection.
+  bool isGated = false;
+  int64_t vocabulary = 0;
+  int64_t sequence = 0;
+  /// The head is the embedding's table.
+  bool isTied = true;
+  double dropout = 0;
+  DType type = DType::BFloat16;
+  std::optional<ExpertShape> experts;
+  std::optional<LatentShape> latent;
+
+  int64_t denseLayerCount() const {
+    return experts ? std::min(experts->denseLayers, layers) : layers;
+  }
+  bool operator==(const ModelShape &) const = default;
+};
+inline bool operator==(const ExpertShape &a, const ExpertShape &b) {
+  return a.count == b.count && a.perToken == b.perToken &&
+         a.hidden == b.hidden && a.sharedHidden == b.sharedHidden &&
+         a.denseLayers == b.denseLayers;
+}
+inline bool operator==(const LatentShape &a, const LatentShape &b) {
+  return a.queryRank == b.queryRank && a.keyRank == b.keyRank &&
+         a.nopeDim == b.nopeDim && a.ropeDim == b.ropeDim &&
+         a.valueDim == b.valueDim;
+}
+
+/// The joint graph of one row, as capture would write it from the model's code,
+/// with cross-entropy on shifted labels given as an input. Experts get equal
+/// shares of the tokens. The batch is dynamic. MP1201: numbers that make no
+/// model (heads that do not divide, nothing to multiply).
+Expected<Graph> buildGraph(const ModelShape &shape);
+
+} // namespace monarch::planner

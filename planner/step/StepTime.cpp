@@ -1,0 +1,327 @@
+//===- StepTime.cpp - seconds of a training step --------------------------===//
+#include "planner/step/StepTime.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace monarch::planner {
+
+double StepLayout::microBatches() const {
+  return std::max(1.0, static_cast<double>(globalBatch) /
+                           static_cast<double>(dp * microBatch));
+}
+
+BlockSplit splitOf(const StepLayout &layout) {
+  BlockSplit split;
+  split.rows = static_cast<double>(layout.microBatch);
+  split.tensor = static_cast<double>(layout.tp);
+  split.context = static_cast<double>(layout.cp);
+  split.expert = static_cast<double>(layout.ep);
+  split.isSequenceParallel = layout.isSequenceParallel;
+  return split;
+}
+
+std::vector<int64_t> layersOfStages(const StepLayout &layout, int64_t layers) {
+  if (!layout.stageLayers.empty())
+    return layout.stageLayers;
+  std::vector<int64_t> counts(static_cast<size_t>(layout.pp),
+                              layers / layout.pp);
+  for (int64_t stage = 0; stage < layers % layout.pp; ++stage)
+    ++counts[static_cast<size_t>(stage)];
+  return counts;
+}
+
+StepModel::StepModel(const ModelWork &work, const Machine &machine,
+                     const Target &target, const Constants &constants,
+                     double tensorDelaySeconds)
+    : work(work), machine(machine), target(target), constants(constants),
+      kernels(machine.device, constants),
+      network(machine, constants, target.hasOldRings),
+      blocks(kernels, network, target, tensorDelaySeconds) {}
+
+/// Device and host work side by side; the slower one shows, and a little of the
+/// other where they are close.
+static double slower(double device, double host) {
+  return std::pow(std::pow(device, 4) + std::pow(host, 4), 0.25);
+}
+
+StepModel::Layer StepModel::layer(const BlockWork &block,
+                                  const StepLayout &layout) const {
+  Layer layer;
+  layer.time = blocks.price(block, splitOf(layout), layout.precision,
+                            layout.attention.value_or(target.attention));
+  const BlockTime &time = layer.time;
+  double again = 0, launches = time.backwardLaunches;
+  switch (layout.recompute) {
+  case Recompute::Full:
+    again = time.forward + time.forwardExchange;
+    launches += time.forwardLaunches;
+    break;
+  case Recompute::PerOp:
+    again = time.forward - time.attentionForward - time.products / 2;
+    launches += 0.6 * time.forwardLaunches;
+    break;
+  case Recompute::CoreAttention:
+    again = time.attentionForward;
+    launches += 6;
+    break;
+  case Recompute::None:
+    break;
+  }
+  if (layout.recomputesMlp)
+    again += 0.6 * time.products;
+  layer.forward = slower(time.forward + time.forwardExchange,
+                         time.forwardLaunches * constants.launchSeconds);
+  layer.backward = slower(time.backward + time.backwardExchange + again,
+                          launches * constants.launchSeconds);
+  return layer;
+}
+
+double StepModel::sendSeconds(const StepLayout &layout) const {
+  if (layout.pp <= 1)
+    return 0;
+  BlockSplit split = splitOf(layout);
+  split.isSequenceParallel = false;
+  const double whole = work.head.boundary.at(split);
+  const double ranks = static_cast<double>(layout.tp * layout.dp * layout.cp);
+  const double flows =
+      std::min(static_cast<double>(machine.devicesPerNode), ranks);
+  const bool isParted = layout.isSequenceParallel || target.scattersSends;
+  double one = network.send(
+      isParted ? whole / static_cast<double>(layout.tp) : whole, flows);
+  if (target.scattersSends && !layout.isSequenceParallel)
+    one += network.ring(Collective::AllGather, whole,
+                        static_cast<double>(layout.tp), 1);
+  return 2 * one * static_cast<double>(layout.chunks) *
+         (1 - target.pipelineOverlap);
+}
+
+std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
+                                                StepTime &time) const {
+  std::vector<Layer> kinds;
+  for (const BlockWork &block : work.kinds)
+    kinds.push_back(layer(block, layout));
+  const BlockSplit split = splitOf(layout);
+  const std::vector<int64_t> counts =
+      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  std::vector<Stage> list(counts.size());
+  size_t next = 0;
+  const double sends = sendSeconds(layout);
+  for (size_t index = 0; index < list.size(); ++index) {
+    Stage &stage = list[index];
+    for (int64_t i = 0; i < counts[index] && next < work.layers.size(); ++i) {
+      const int kind = work.layers[next++];
+      stage.forward += kinds[kind].forward;
+      stage.backward += kinds[kind].backward;
+      stage.layers += 1;
+      const BlockWork &block = work.kinds[kind];
+      stage.parameters +=
+          block.tensorParameters / split.tensor + block.wholeParameters;
+      stage.expertParameters += block.expertParameters / split.expert;
+    }
+    stage.seconds = stage.forward + stage.backward + sends;
+  }
+  auto add = [&](Stage &stage, const BlockWork &block) {
+    BlockTime own =
+        blocks.price(block, split, Precision::Half,
+                     layout.attention.value_or(target.attention));
+    stage.seconds += own.forward + own.backward + own.forwardExchange +
+                     own.backwardExchange;
+    stage.parameters +=
+        block.tensorParameters / split.tensor + block.wholeParameters;
+  };
+  add(list.front(), work.embedding);
+  add(list.back(), work.head);
+  if (work.isTied && list.size() > 1)
+    list.back().parameters += work.embedding.tensorParameters / split.tensor;
+  const Layer &usual = kinds[work.layers.back()];
+  time.layer = usual.time;
+  time.layerForward = usual.forward;
+  time.layerBackward = usual.backward;
+  time.sends = sends;
+  double host = usual.time.forwardLaunches * constants.launchSeconds;
+  time.hostShare = std::pow(host / usual.forward, 4);
+  return list;
+}
+
+StepTime StepModel::price(const StepLayout &layout) const {
+  StepTime time;
+  const std::vector<Stage> list = stages(layout, time);
+  const double count = layout.microBatches();
+  double slowest = 0, sum = 0;
+  for (const Stage &stage : list) {
+    slowest = std::max(slowest, stage.seconds);
+    sum += stage.seconds;
+  }
+  double pipeline = count * slowest;
+  double ramp = (sum - slowest) / static_cast<double>(layout.chunks);
+  switch (layout.schedule) {
+  case Schedule::OneForwardOneBackward:
+    pipeline += ramp;
+    break;
+  case Schedule::ZeroBubble1:
+    pipeline += 0.33 * ramp;
+    break;
+  case Schedule::ZeroBubble2:
+    pipeline += 0.03 * ramp;
+    break;
+  }
+  // A device that waits is cooler, and then faster.
+  const double idle =
+      std::max(0.0, 1 - count * (slowest - time.sends) / pipeline);
+  pipeline *= 1 - constants.powerHeadroom * idle;
+  time.stage = count * slowest;
+  time.bubble = pipeline - time.stage;
+  time.exchange =
+      count * (time.layer.forwardExchange + time.layer.backwardExchange) *
+      static_cast<double>(work.layers.size()) / static_cast<double>(layout.pp);
+  time.sends *= count;
+  if (target.isFullySharded)
+    addFullySharded(layout, list, time);
+  else
+    addReplicated(layout, list, time);
+  time.seconds = time.stage + time.bubble + time.data + time.optimizer +
+                 constants.stepSeconds;
+  return time;
+}
+
+void StepModel::addFullySharded(const StepLayout &layout,
+                                const std::vector<Stage> &list,
+                                StepTime &time) const {
+  const double ranks = static_cast<double>(layout.dp * layout.cp);
+  const double stride = static_cast<double>(layout.tp);
+  const double count = layout.microBatches();
+  const double layers = list.front().layers;
+  const double own = list.front().parameters -
+                     work.embedding.parameters(splitOf(layout));
+  const double perLayer =
+      (layout.pp == 1 ? list.front().parameters -
+                            work.embedding.parameters(splitOf(layout)) -
+                            work.head.parameters(splitOf(layout))
+                      : own) /
+      layers;
+  const double experts = list.front().expertParameters / layers;
+  auto ring = [&](Collective kind, double bytes) {
+    if (layout.shardGroup == 0)
+      return network.ring(kind, bytes, ranks, stride);
+    const double group = static_cast<double>(layout.shardGroup);
+    double seconds = network.ring(kind, bytes, group, stride);
+    if (kind == Collective::ReduceScatter)
+      seconds += network.ring(Collective::AllReduce, bytes / group,
+                              ranks / group, stride * group);
+    return seconds;
+  };
+  double gather = ring(Collective::AllGather, perLayer * target.weightBytes);
+  double reduce =
+      ring(Collective::ReduceScatter, perLayer * target.gradientBytes);
+  if (experts > 0) {
+    const double copies =
+        std::max(1.0, ranks / static_cast<double>(layout.ep));
+    const double apart = stride * static_cast<double>(layout.ep);
+    gather += network.ring(Collective::AllGather, experts * target.weightBytes,
+                           copies, apart);
+    reduce += network.ring(Collective::ReduceScatter,
+                           experts * target.gradientBytes, copies, apart);
+  }
+  const double forward = time.layerForward, backward = time.layerBackward;
+  if (target.gathersAlone) {
+    // Every rank pulls the whole layer through its own NIC.
+    const double rate = network.nicRate() / network.domain();
+    gather = perLayer * target.weightBytes / rate;
+    reduce = perLayer * target.gradientBytes / rate;
+    const double compute = forward + backward, moved = 2 * gather + reduce;
+    time.data += count * layers *
+                 (std::max(compute, moved) + 0.5 * std::min(compute, moved) -
+                  compute);
+  } else {
+    const double hiddenForward = std::min(gather, target.dataOverlap * forward);
+    const double hiddenBackward =
+        std::min(gather + reduce, target.dataOverlap * backward);
+    time.data += count * layers *
+                 ((gather - hiddenForward) + (gather + reduce - hiddenBackward) +
+                  constants.overlapLoss * (hiddenForward + hiddenBackward));
+  }
+  const double table = work.embedding.tensorParameters / stride;
+  time.data += 2 * count * ring(Collective::AllGather, 2 * table);
+  const double total = list.front().parameters + list.front().expertParameters;
+  time.optimizer = kernels.memory(total / ranks * target.optimizerBytes *
+                                  constants.optimizerTraffic);
+}
+
+void StepModel::addReplicated(const StepLayout &layout,
+                              const std::vector<Stage> &list,
+                              StepTime &time) const {
+  const double ranks = static_cast<double>(layout.dp * layout.cp);
+  const double stride = static_cast<double>(layout.tp);
+  double parameters = 0, experts = 0, forward = 0, backward = 0;
+  for (const Stage &stage : list) {
+    parameters = std::max(parameters, stage.parameters);
+    experts = std::max(experts, stage.expertParameters);
+    forward = std::max(forward, stage.forward);
+    backward = std::max(backward, stage.backward);
+  }
+  const double expertCopies =
+      std::max(1.0, ranks / static_cast<double>(layout.ep));
+  const double expertStride = stride * static_cast<double>(layout.ep);
+  auto ring = [&](Collective kind, double bytesPerParameter) {
+    return network.ring(kind, parameters * bytesPerParameter, ranks, stride) +
+           network.ring(kind, experts * bytesPerParameter, expertCopies,
+                        expertStride);
+  };
+  // What runs beside the last backward, or the first forward, of a step does
+  // not show, but for its first and last bucket.
+  constexpr double Shown = 0.1;
+  auto exposed = [&](double seconds, double window) {
+    return std::max(Shown * seconds, seconds - window);
+  };
+  const double chunks = static_cast<double>(layout.chunks);
+  const double backwardWindow = target.dataOverlap * backward / chunks;
+  const double forwardWindow = target.dataOverlap * forward / chunks;
+  const bool isSharded = layout.sharding >= Sharding::Optimizer;
+  const double all = parameters + experts;
+  auto update = [&](double bytes) {
+    return kernels.memory(bytes * constants.optimizerTraffic);
+  };
+  if (target.broadcastsShards) {
+    const double group = layout.shardGroup
+                             ? static_cast<double>(layout.shardGroup)
+                             : ranks;
+    time.data += exposed(ring(Collective::AllReduce, target.gradientBytes),
+                         backwardWindow) +
+                 network.ring(Collective::AllGather,
+                              parameters * target.weightBytes, group, stride);
+    time.optimizer = update(all / group * target.optimizerBytes);
+  } else if (isSharded && target.dataOverlap > 0) {
+    time.data += exposed(ring(Collective::ReduceScatter, target.gradientBytes),
+                         backwardWindow) +
+                 exposed(ring(Collective::AllGather, target.weightBytes),
+                         forwardWindow);
+    time.optimizer =
+        update((parameters / ranks + experts / expertCopies) *
+               target.optimizerBytes) +
+        kernels.memory(all * 4);
+  } else {
+    time.data += exposed(ring(Collective::AllReduce, target.gradientBytes),
+                         backwardWindow);
+    if (isSharded) {
+      time.data += ring(Collective::AllGather, target.weightBytes);
+      time.optimizer = update(all / ranks * target.optimizerBytes) +
+                       kernels.memory(all * 8);
+    } else {
+      time.optimizer = update(all * target.optimizerBytes);
+    }
+  }
+  if (layout.pp > 1 && target.reducesTiedTable && work.isTied) {
+    const double apart = std::max(
+        static_cast<double>(layout.tp * layout.dp * layout.cp *
+                            (layout.pp - 1)),
+        network.domain());
+    time.data += network.ring(Collective::AllReduce,
+                              work.embedding.tensorParameters / stride *
+                                  target.gradientBytes,
+                              2, apart);
+  }
+}
+
+} // namespace monarch::planner

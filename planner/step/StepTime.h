@@ -1,0 +1,70 @@
+//===- StepTime.h - seconds of a training step ----------------------------===//
+//
+// Blocks, pipeline, gradient reduction and optimizer put together for one
+// layout. Closed forms; the pipeline's are checked against the event
+// simulation of planner/step/Pipeline.h.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "planner/step/BlockTime.h"
+
+#include <map>
+
+namespace monarch::planner {
+
+struct StepTime {
+  double seconds = 0;
+  /// Of these: the slowest stage's own work, waiting in the pipeline,
+  /// reduction and gathering of parameters that shows, optimizer.
+  double stage = 0, bubble = 0, data = 0, optimizer = 0;
+  /// Of the slowest stage: collectives inside layers, sends between stages.
+  double exchange = 0, sends = 0;
+  /// Of a layer, both ways: the host's part where it is the slower.
+  double hostShare = 0;
+  /// One layer, as priced.
+  BlockTime layer;
+  double layerForward = 0, layerBackward = 0;
+};
+
+class StepModel {
+public:
+  StepModel(const ModelWork &work, const Machine &machine, const Target &target,
+            const Constants &constants, double tensorDelaySeconds = 0);
+
+  StepTime price(const StepLayout &layout) const;
+
+private:
+  struct Layer {
+    BlockTime time;
+    double forward = 0, backward = 0;
+  };
+  struct Stage {
+    double seconds = 0;
+    double layers = 0;
+    /// Elements on this rank.
+    double parameters = 0, expertParameters = 0;
+    double forward = 0, backward = 0;
+  };
+  Layer layer(const BlockWork &block, const StepLayout &layout) const;
+  std::vector<Stage> stages(const StepLayout &layout, StepTime &time) const;
+  double sendSeconds(const StepLayout &layout) const;
+  void addFullySharded(const StepLayout &layout,
+                       const std::vector<Stage> &stages, StepTime &time) const;
+  void addReplicated(const StepLayout &layout, const std::vector<Stage> &stages,
+                     StepTime &time) const;
+
+  const ModelWork &work;
+  const Machine &machine;
+  const Target &target;
+  const Constants &constants;
+  Kernels kernels;
+  Network network;
+  BlockPricer blocks;
+};
+
+BlockSplit splitOf(const StepLayout &layout);
+/// Layers of each stage.
+std::vector<int64_t> layersOfStages(const StepLayout &layout, int64_t layers);
+
+} // namespace monarch::planner
