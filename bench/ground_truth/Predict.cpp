@@ -33,7 +33,7 @@ ModelWork workFor(const ModelShape &model, const KernelStyle &style) {
   }
   auto graph = buildGraph(small);
   if (!graph) {
-    fprintf(stderr, "%s\n", toString(graph.error()).c_str());
+    fprintf(stderr, "%s (layers %ld hidden %ld heads %ld kv %ld dim %ld mlp %ld vocab %ld seq %ld family %d experts %d)\n", toString(graph.error()).c_str(), model.layers, model.hidden, model.heads, model.kvHeads, model.headDim, model.mlpHidden, model.vocabulary, model.sequence, (int)model.family, (int)model.experts.has_value());
     std::exit(70);
   }
   return *planner::workOf(*graph, style, repeats);

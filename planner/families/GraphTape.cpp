@@ -134,9 +134,8 @@ ValueId GraphTape::mm(ValueId a, ValueId b) {
 }
 
 ValueId GraphTape::mulCall(ValueId a, ValueId b) {
-  const Shape &shape =
+  Shape result =
       shapeOf(a).size() >= shapeOf(b).size() ? shapeOf(a) : shapeOf(b);
-  Shape result = shape;
   if (shapeOf(a).size() == shapeOf(b).size())
     for (size_t dim = 0; dim < result.size(); ++dim)
       result[dim] = std::max(shapeOf(a)[dim], shapeOf(b)[dim]);
@@ -144,7 +143,7 @@ ValueId GraphTape::mulCall(ValueId a, ValueId b) {
 }
 
 /// Sums the dims that broadcasting added or stretched.
-ValueId GraphTape::sumTo(ValueId x, const Shape &shape) {
+ValueId GraphTape::sumTo(ValueId x, Shape shape) {
   const Shape full = shapeOf(x);
   if (full == shape)
     return x;
@@ -156,9 +155,8 @@ ValueId GraphTape::sumTo(ValueId x, const Shape &shape) {
       dims.push_back(static_cast<int64_t>(dim));
       kept[dim] = 1;
     }
-  if (dims.empty()) {
+  if (dims.empty())
     return viewCall(x, shape);
-  }
   ValueId sum =
       call("aten::sum.dim_IntList", {x}, {arg0, dims, true, {}}, kept);
   return kept == shape ? sum : viewCall(sum, shape);

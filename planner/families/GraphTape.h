@@ -83,7 +83,7 @@ private:
   ValueId mm(ValueId a, ValueId b);
   ValueId mulCall(ValueId a, ValueId b);
   ValueId castCall(ValueId x, DType type);
-  ValueId sumTo(ValueId x, const Shape &shape);
+  ValueId sumTo(ValueId x, Shape shape);
   ValueId unary(const std::string &name, ValueId x,
                 const std::string &backwardName, std::vector<Arg> extra);
   /// Writes the backward of `result`'s producer once the cotangent is known;
