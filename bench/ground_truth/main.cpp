@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
     if (printsRows && (only.empty() || row.source->key == only)) {
       auto p = predictor.predict(residual.row, constants);
       const auto &t = p.time;
+      if (getenv("GT_DEBUG")) fmt::print("products {:.3f} att {:.3f} {:.3f}\n", 1e3*t.layer.products, 1e3*t.layer.attentionForward, 1e3*t.layer.attentionBackward);
       fmt::print("{:<44} {:>9.4f} {:>9.4f} {:>+6.1f}%{}{} fw {:.2f}+{:.2f} bw {:.2f}+{:.2f} ms stage {:.3f} bub {:.3f} data {:.3f} opt {:.3f} host {:.2f}\n", row.id,
                  p.seconds, row.seconds,
                  100 * (std::exp(residual.value) - 1),

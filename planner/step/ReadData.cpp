@@ -143,14 +143,15 @@ Target readTarget(const Json &entry) {
 
 /// "a100-sxm4-80gb" and "A100 SXM 80GB" alike.
 std::string normalised(std::string_view name) {
-  std::string text;
-  for (char c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c)))
-      continue;
-    bool isGeneration =
-        std::isdigit(static_cast<unsigned char>(c)) && text.ends_with("sxm");
-    if (!isGeneration)
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string text, previous;
+  for (char raw : name) {
+    const char c =
+        static_cast<char>(std::tolower(static_cast<unsigned char>(raw)));
+    // The digit right after "SXM" names a generation.
+    bool isGeneration = previous.ends_with("sxm") && c >= '0' && c <= '9';
+    previous += c;
+    if (!isGeneration && std::isalnum(static_cast<unsigned char>(c)))
+      text += c;
   }
   return text;
 }
