@@ -16,7 +16,7 @@ struct WorkKey {
   KernelStyle style;
   bool operator==(const WorkKey &other) const {
     return model == other.model && style.fusion == other.style.fusion &&
-           style.mergesProjections == other.style.mergesProjections;
+           style.hasOwnModules == other.style.hasOwnModules;
   }
 };
 

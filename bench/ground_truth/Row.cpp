@@ -171,7 +171,9 @@ StepLayout layoutOf(const Json &json, const Row &row) {
       has(json, "sequence_parallel")
           ? json["sequence_parallel"].get<bool>()
           : row.target.defaultsToSequenceParallel && layout.tp > 1;
-  readSharding(text(json, "sharding"), layout, row.machine);
+  readSharding(has(json, "sharding") ? text(json, "sharding")
+                                     : row.source->sharding,
+               layout, row.machine);
   readRecompute(text(json, "recompute"), layout);
   const std::string schedule = text(json, "schedule");
   if (schedule == "ZB-1p")
@@ -247,6 +249,7 @@ Expected<std::vector<Source>> readSources(const std::string &path) {
     source.hasNewRings = entry.value("new_rings", false);
     source.tensorDelaySeconds = entry.value("tensor_delay_seconds", 0.0);
     source.weight = entry.value("weight", 0.0);
+    source.sharding = entry.value("sharding", "");
     source.leftOut = entry.value("left_out", "");
     sources.push_back(source);
   }

@@ -28,6 +28,8 @@ struct Source {
   double tensorDelaySeconds = 0;
   /// In the fit; 0: not fitted to.
   double weight = 0;
+  /// Where a row does not say.
+  std::string sharding;
   std::string leftOut;
 };
 Expected<std::vector<Source>> readSources(const std::string &path);

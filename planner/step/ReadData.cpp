@@ -107,7 +107,7 @@ Target readTarget(const Json &entry) {
   t.name = entry["name"];
   t.description = entry["description"];
   t.style.fusion = fusions.at(entry["fusion"]);
-  t.style.mergesProjections = entry["merges_projections"];
+  t.style.hasOwnModules = entry["own_modules"];
   t.attention = kernels.at(entry["attention"]);
   t.pointwiseTraffic = entry.value("pointwise_traffic", 1.0);
   t.launches = entry.value("launches", 1.0);

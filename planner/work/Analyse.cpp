@@ -60,9 +60,9 @@ std::optional<int> blockNumber(const std::string &module) {
 class Analyser {
 public:
   Analyser(const Graph &graph, const KernelStyle &style)
-      : graph(graph), classes(graph, style.mergesProjections),
-        groups(graph, classes, style.fusion),
-        mergesProjections(style.mergesProjections) {}
+      : graph(graph), classes(graph, style.hasOwnModules),
+        groups(graph, classes, style),
+        hasOwnModules(style.hasOwnModules) {}
 
   Expected<ModelWork> run(const std::vector<int64_t> &repeats) {
     assignBlocks();
@@ -86,6 +86,7 @@ private:
   void addProduct(PhaseWork &work, OpId id);
   static bool merge(Product &into, const Product &from);
   int sourceNumber(OpId id);
+  double groupedShare(ValueId keys) const;
   void addAttention(PhaseWork &work, const Op &op);
   void addParameters(std::vector<BlockWork> &blocks);
   void addSaved(std::vector<BlockWork> &blocks);
@@ -125,7 +126,7 @@ private:
   const Graph &graph;
   ValueClasses classes;
   KernelGroups groups;
-  const bool mergesProjections;
+  const bool hasOwnModules;
   std::vector<int> block;
   int blockCount = 0;
   /// Activations that a block has gathered already, by (block, phase, value).
@@ -223,7 +224,7 @@ void Analyser::addProduct(PhaseWork &work, OpId id) {
            Extent::Rows});
   }
   product.source = sourceNumber(id);
-  if (mergesProjections && rank == 2)
+  if (hasOwnModules && rank == 2)
     for (Product &other : work.products)
       if (other.source == product.source && merge(other, product))
         return;
@@ -263,6 +264,16 @@ int Analyser::sourceNumber(OpId id) {
       .first->second;
 }
 
+/// Of repeated heads, how many are different.
+double Analyser::groupedShare(ValueId keys) const {
+  const OpId producer = graph.value(classes.root(keys)).producer;
+  if (producer == None || graph.op(producer).name != "aten::clone")
+    return 1;
+  const ValueId source = classes.root(graph.op(producer).operands[0]);
+  return static_cast<double>(elementCount(graph.value(source))) /
+         static_cast<double>(elementCount(graph.value(keys)));
+}
+
 void Analyser::addAttention(PhaseWork &work, const Op &op) {
   const bool isBackward = op.name == "monarch::attention_backward";
   const size_t first = isBackward ? 1 : 0;
@@ -274,7 +285,7 @@ void Analyser::addAttention(PhaseWork &work, const Op &op) {
                      Extent::Rows};
   if (classes.of(op.operands[first]) == ValueClass::Split)
     attention.heads.with |= Extent::Tensor;
-  attention.kvHeads = static_cast<double>(k[1]);
+  attention.kvHeads = static_cast<double>(k[1]) * groupedShare(op.operands[first + 1]);
   attention.queryDim = static_cast<double>(q[3]);
   attention.valueDim = static_cast<double>(v[3]);
   attention.sequence = static_cast<double>(q[2]);
@@ -378,7 +389,7 @@ void Analyser::addSaved(std::vector<BlockWork> &blocks) {
       int home = blockOf(static_cast<OpId>(id));
       // What a fused kernel makes on its way is made again from its inputs,
       // but for masks, which are drawn once.
-      if (groups.isInternal(value) && graph.value(value).type != DType::Bool)
+      if (groups.isMadeAgain(value))
         for (ValueId input : groups.inputs(groups.group(producer)))
           keep(home, input);
       else

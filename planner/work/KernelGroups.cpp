@@ -47,10 +47,14 @@ bool KernelGroups::isKernel(OpId id) const {
 }
 
 KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
-                           Fusion fusion)
-    : graph(graph), classes(classes), fusion(fusion),
+                           const KernelStyle &style)
+    : graph(graph), classes(classes), fusion(style.fusion),
       leader(graph.ops.size()), groups(graph.ops.size()),
-      readers(graph.values.size()) {
+      hasOwnModules(style.hasOwnModules), readers(graph.values.size()) {
+  for (const Op &op : graph.ops)
+    if (op.phase == Phase::Forward && op.name == "aten::rsqrt" &&
+        !op.module.empty())
+      norms.insert(op.module);
   const size_t count = graph.ops.size();
   // Products on the longest path to each op: groups stay within one depth.
   std::vector<int> depth(count, 0);
@@ -71,12 +75,14 @@ KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
   if (fusion != Fusion::None)
     for (size_t id = 0; id < count; ++id) {
       const OpId op = static_cast<OpId>(id);
-      if (!mayFuse(op))
+      if (!isKernel(op))
         continue;
       for (ValueId operand : graph.op(op).operands) {
         ValueId root = classes.root(operand);
         OpId producer = graph.value(root).producer;
-        if (producer == None || !mayFuse(producer) ||
+        if (producer != None && isOneNorm(producer, op))
+          join(producer, op);
+        if (producer == None || !mayFuse(op) || !mayFuse(producer) ||
             graph.op(producer).phase != graph.op(op).phase ||
             depth[producer] != depth[op])
           continue;
@@ -84,10 +90,55 @@ KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
           join(producer, op);
       }
     }
+  joinSiblings(depth);
   for (size_t id = 0; id < count; ++id) {
     leader[id] = find(static_cast<OpId>(id));
     groups[leader[id]].push_back(static_cast<OpId>(id));
   }
+}
+
+/// Kernels of one module that read the same tensor read it once.
+void KernelGroups::joinSiblings(const std::vector<int> &depth) {
+  if (fusion == Fusion::None || !(hasOwnModules || fusion == Fusion::Compiled))
+    return;
+  for (const std::vector<OpId> &list : readers)
+    for (size_t i = 1; i < list.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const OpId a = list[j], b = list[i];
+        if (mayFuse(a) && mayFuse(b) && depth[a] == depth[b] &&
+            graph.op(a).phase == graph.op(b).phase && isWide(a) && isWide(b) &&
+            homeModule(a) == homeModule(b) && !homeModule(a).empty())
+          join(a, b);
+      }
+}
+
+/// The module whose forward, or its gradient, this op is part of.
+std::string KernelGroups::homeModule(OpId id) const {
+  const Op &op = graph.op(id);
+  return op.forward == None ? op.module : graph.op(op.forward).module;
+}
+
+/// Both are parts of one norm, which the target runs as one kernel.
+bool KernelGroups::isOneNorm(OpId producer, OpId id) const {
+  const Op &op = graph.op(id), &from = graph.op(producer);
+  if (!hasOwnModules || !isKernel(producer) || op.phase != from.phase)
+    return false;
+  auto home = [&](OpId each) {
+    std::string module = homeModule(each);
+    return norms.count(module) ? module : std::string();
+  };
+  // A sum of gradients belongs to the norm if all of its parts do.
+  if (op.phase == Phase::Backward && op.forward == None) {
+    std::string common = home(producer);
+    for (ValueId operand : op.operands) {
+      OpId other = graph.value(classes.root(operand)).producer;
+      if (other == None || home(other) != common ||
+          graph.op(other).phase != op.phase)
+        return false;
+    }
+    return !common.empty();
+  }
+  return !home(id).empty() && home(id) == home(producer);
 }
 
 /// A hand-fused kernel keeps nothing that one of another module wants.
@@ -154,6 +205,11 @@ std::vector<KernelGroups::Access> KernelGroups::accesses(OpId first) const {
       OpId producer = graph.value(root).producer;
       if (producer != None && own.count(producer))
         continue;
+      if (graph.op(id).phase == Phase::Backward && isMadeAgain(root)) {
+        for (ValueId input : inputs(leader[producer]))
+          read.try_emplace(input, byteCount(graph.value(input)));
+        continue;
+      }
       // A broadcast operand is read once, a slice only where it lies.
       int64_t bytes = std::min(byteCount(graph.value(operand)),
                                byteCount(graph.value(root)));
@@ -166,9 +222,16 @@ std::vector<KernelGroups::Access> KernelGroups::accesses(OpId first) const {
     for (ValueId result : graph.op(id).results) {
       if (result == None)
         continue;
-      bool isSeen = readers[result].empty();
+      bool isSeen = readers[result].empty() || !isMadeAgain(result);
       for (OpId reader : readers[result])
-        isSeen |= !own.count(reader);
+        isSeen |= !own.count(reader) &&
+                  graph.op(reader).phase == graph.op(id).phase;
+      // What only its own group reads.
+      if (isSeen && !readers[result].empty() && !isMadeAgain(result)) {
+        isSeen = false;
+        for (OpId reader : readers[result])
+          isSeen |= !own.count(reader);
+      }
       if (isSeen || ops.size() == 1)
         written.insert(result);
     }
@@ -193,9 +256,14 @@ std::vector<ValueId> KernelGroups::inputs(OpId first) const {
   return {found.begin(), found.end()};
 }
 
+bool KernelGroups::isMadeAgain(ValueId value) const {
+  return isInternal(value) && graph.value(value).type != DType::Bool;
+}
+
 bool KernelGroups::isInternal(ValueId value) const {
   OpId producer = graph.value(value).producer;
-  if (producer == None || groups[leader[producer]].size() < 2)
+  if (producer == None || graph.op(producer).phase == Phase::Backward ||
+      groups[leader[producer]].size() < 2)
     return false;
   for (OpId reader : readers[value])
     if (graph.op(reader).phase == Phase::Forward &&

@@ -10,11 +10,14 @@
 #include "planner/work/ValueClasses.h"
 #include "planner/work/Work.h"
 
+#include <set>
+
 namespace monarch::planner {
 
 class KernelGroups {
 public:
-  KernelGroups(const Graph &graph, const ValueClasses &classes, Fusion fusion);
+  KernelGroups(const Graph &graph, const ValueClasses &classes,
+               const KernelStyle &style);
 
   /// The op that stands for this op's group: the first of it.
   OpId group(OpId op) const { return leader[op]; }
@@ -34,10 +37,15 @@ public:
   bool isKernel(OpId op) const;
   /// A value inside a fused group that no other forward op sees.
   bool isInternal(ValueId value) const;
+  /// The same, made again by the backward: all but masks, which are drawn once.
+  bool isMadeAgain(ValueId value) const;
 
 private:
   bool mayFuse(OpId op) const;
   bool isWide(OpId op) const;
+  void joinSiblings(const std::vector<int> &depth);
+  std::string homeModule(OpId op) const;
+  bool isOneNorm(OpId producer, OpId op) const;
   bool staysInside(OpId producer, OpId reader, ValueId value) const;
   void join(OpId a, OpId b);
   OpId find(OpId op) const;
@@ -47,6 +55,9 @@ private:
   Fusion fusion;
   std::vector<OpId> leader;
   std::vector<std::vector<OpId>> groups;
+  /// Modules that normalise.
+  std::set<std::string> norms;
+  bool hasOwnModules;
   /// Storage -> ops that read it.
   std::vector<std::vector<OpId>> readers;
 };

@@ -34,7 +34,7 @@ bool isProduct(const Op &op) {
 
 size_t leftOperand(const Op &op) { return op.operands.size() == 3 ? 1 : 0; }
 
-ValueClasses::ValueClasses(const Graph &graph, bool mergesProjections)
+ValueClasses::ValueClasses(const Graph &graph, bool hasOwnModules)
     : graph(graph), readers(graph.values.size()),
       classes(graph.values.size(), ValueClass::Static),
       splits(graph.ops.size(), WeightSplit::None),
@@ -56,7 +56,7 @@ ValueClasses::ValueClasses(const Graph &graph, bool mergesProjections)
       if (graph.ops[id].phase == Phase::Forward)
         readers[operand].push_back(static_cast<OpId>(id));
   for (size_t id = 0; id < graph.ops.size(); ++id)
-    classify(static_cast<OpId>(id), mergesProjections);
+    classify(static_cast<OpId>(id), hasOwnModules);
 }
 
 bool ValueClasses::isNormalised(OpId product) const {
@@ -125,7 +125,21 @@ bool ValueClasses::addsOneSource(const Op &op) const {
   return first != None && first == sourceOfGradient[roots[op.operands[1]]];
 }
 
-void ValueClasses::classify(OpId id, bool mergesProjections) {
+/// A copy of heads that attention would take grouped, or the sum over them.
+bool ValueClasses::repeatsHeads(const Op &op) const {
+  if (op.operands.empty())
+    return false;
+  const Value &from = graph.value(op.operands[0]);
+  if (op.name == "aten::clone")
+    return from.producer != None &&
+           graph.op(from.producer).name == "aten::expand" &&
+           from.shape.size() == 5;
+  return op.name == "aten::sum.dim_IntList" && op.phase == Phase::Backward &&
+         op.forward != None && graph.op(op.forward).name == "aten::expand" &&
+         from.shape.size() == 5;
+}
+
+void ValueClasses::classify(OpId id, bool hasOwnModules) {
   const Op &op = graph.op(id);
   const bool isView = isViewCall(op.name);
   ValueClass found = ValueClass::Residual;
@@ -142,7 +156,7 @@ void ValueClasses::classify(OpId id, bool mergesProjections) {
       if (classes[operand] == ValueClass::Split)
         found = ValueClass::Split;
   }
-  merged[id] = mergesProjections && addsOneSource(op);
+  merged[id] = hasOwnModules && (addsOneSource(op) || repeatsHeads(op));
   for (ValueId result : op.results) {
     if (result == None)
       continue;

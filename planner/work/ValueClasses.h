@@ -27,7 +27,7 @@ enum class WeightSplit : uint8_t { None, Columns, RowsOf, Expert };
 
 class ValueClasses {
 public:
-  ValueClasses(const Graph &graph, bool mergesProjections);
+  ValueClasses(const Graph &graph, bool hasOwnModules);
 
   ValueClass of(ValueId value) const { return classes[value]; }
   /// How the op's weight is split (forward products and embeddings).
@@ -40,12 +40,14 @@ public:
   /// The activation, by its storage, that a product with a weight, or its
   /// backward, is about.
   ValueId source(OpId product) const;
-  /// Adds gradients that a merged projection leaves as one.
+  /// Gone where the target has modules of its own: sums of gradients that a
+  /// merged projection leaves as one, copies of grouped heads.
   bool isMergedAway(OpId op) const { return merged[op]; }
 
 private:
-  void classify(OpId id, bool mergesProjections);
+  void classify(OpId id, bool hasOwnModules);
   bool addsOneSource(const Op &op) const;
+  bool repeatsHeads(const Op &op) const;
   bool isNormalised(OpId product) const;
   ValueClass classOfProduct(OpId id, ValueId left, ValueId right);
 

@@ -130,9 +130,10 @@ struct ModelWork {
 /// How a target runs the ops between products.
 struct KernelStyle {
   Fusion fusion = Fusion::None;
-  /// Weights that meet the same activation are one weight (fused QKV, gate and
-  /// up): one product instead of several.
-  bool mergesProjections = false;
+  /// The target's own modules run instead of the model's: weights that meet the
+  /// same activation are one weight (QKV, gate and up), a norm is one kernel
+  /// each way, attention takes grouped heads without copies.
+  bool hasOwnModules = false;
 };
 
 /// `repeats`: how often each block of the graph stands in the model, in order;
