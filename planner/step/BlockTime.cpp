@@ -140,8 +140,10 @@ BlockTime BlockPricer::price(const BlockWork &block, const BlockSplit &split,
       if (product.isExpert)
         local = product.batch.at(split);
     // Routing, and a kernel each for the experts where they are not grouped.
-    time.forwardLaunches += 30 + target.expertLaunches * local;
-    time.backwardLaunches += 30 + 2.5 * target.expertLaunches * local;
+    constexpr double RoutingForward = 50, RoutingBackward = 60;
+    time.forwardLaunches += RoutingForward + target.expertLaunches * local;
+    time.backwardLaunches +=
+        RoutingBackward + 2.5 * target.expertLaunches * local;
     double copies = 1;
     if (!block.forward.dispatches.empty() && block.boundary.size > 0)
       copies = block.forward.dispatches.front().size / block.boundary.size;

@@ -3,10 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace monarch::planner {
 
 namespace {
+
+struct Tile {
+  double rows, columns;
+  /// Of the best rate.
+  double share;
+};
+/// What libraries choose from.
+constexpr Tile Tiles[] = {{256, 128, 1},
+                          {128, 256, 1},
+                          {128, 128, 0.95},
+                          {128, 64, 0.80},
+                          {64, 64, 0.60}};
 
 /// Rate of a fused attention over the best product rate, for wide heads.
 double fusedShare(AttentionKernel kernel, const DeviceModel &device,
@@ -30,16 +43,23 @@ double fusedShare(AttentionKernel kernel, const DeviceModel &device,
 
 double Kernels::product(double batch, double m, double n, double k,
                         Precision precision, double resultBytes) const {
-  constexpr double TileRows = 128, TileColumns = 256;
   const bool isFp8 = precision == Precision::Fp8;
   const double rate = (isFp8 ? device.fp8CeilingFlops : device.ceilingFlops) *
                       constants.productShare * device.sustained;
   const double units = static_cast<double>(device.multiprocessors);
-  double rowTiles = m < 64 ? m / 128 : std::ceil(m / 128);
-  double tiles = batch * rowTiles * std::ceil(n / 128) / 2;
-  double ramp = constants.tileRamp * (isFp8 ? 2 : 1);
-  double compute = (tiles / units + constants.waveLoss) *
-                   (TileRows * TileColumns * 2 * (k + ramp)) / (rate / units);
+  const double ramp = constants.tileRamp * (isFp8 ? 2 : 1);
+  double compute = std::numeric_limits<double>::infinity();
+  for (const Tile &tile : Tiles) {
+    double tiles = batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    double waves = tiles / units;
+    double whole = std::ceil(waves);
+    // The last wave is as long as the others, however few tiles it has; kernels
+    // that split it up win some of that back.
+    double turns =
+        waves <= 1 ? 1 : waves + (whole - waves) * constants.waveLoss;
+    compute = std::min(compute, turns * tile.rows * tile.columns * 2 *
+                                    (k + ramp) / (tile.share * rate / units));
+  }
   double bytes = batch * ((m * k + k * n) * (isFp8 ? 1 : 2) +
                           m * n * resultBytes);
   return std::max(compute, memory(bytes)) + constants.kernelSeconds;

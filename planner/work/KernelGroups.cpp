@@ -72,7 +72,7 @@ KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
                      depth[producer] + (isAlone(graph.op(producer)) ? 1 : 0));
     }
   }
-  if (fusion != Fusion::None)
+  if (fusion != Fusion::None || hasOwnModules)
     for (size_t id = 0; id < count; ++id) {
       const OpId op = static_cast<OpId>(id);
       if (!isKernel(op))
@@ -85,6 +85,8 @@ KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
         if (producer == None || !mayFuse(op) || !mayFuse(producer) ||
             graph.op(producer).phase != graph.op(op).phase ||
             depth[producer] != depth[op])
+          continue;
+        if (fusion == Fusion::None)
           continue;
         if (fusion == Fusion::Compiled || staysInside(producer, op, root))
           join(producer, op);
