@@ -21,8 +21,8 @@ public:
   Vector startPoint() const {
     Vector x;
     for (const ConstantRange &range : ranges)
-      x.push_back(std::log(std::clamp(start.*range.field.member, range.low,
-                                      range.high)));
+      x.push_back(std::log(
+          std::clamp(start.*range.field.member, range.low, range.high)));
     return x;
   }
   Constants constantsAt(const Vector &x) const {
@@ -33,7 +33,8 @@ public:
   }
   void clamp(Vector &x) const {
     for (size_t i = 0; i < x.size(); ++i)
-      x[i] = std::clamp(x[i], std::log(ranges[i].low), std::log(ranges[i].high));
+      x[i] =
+          std::clamp(x[i], std::log(ranges[i].low), std::log(ranges[i].high));
   }
   /// Residuals by weight, with the pulls at the end.
   Vector residuals(const Vector &x) const {

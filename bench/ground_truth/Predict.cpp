@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <numeric>
 
 namespace monarch::bench {
@@ -33,7 +34,7 @@ ModelWork workFor(const ModelShape &model, const KernelStyle &style) {
   }
   auto graph = buildGraph(small);
   if (!graph) {
-    fprintf(stderr, "%s (layers %ld hidden %ld heads %ld kv %ld dim %ld mlp %ld vocab %ld seq %ld family %d experts %d)\n", toString(graph.error()).c_str(), model.layers, model.hidden, model.heads, model.kvHeads, model.headDim, model.mlpHidden, model.vocabulary, model.sequence, (int)model.family, (int)model.experts.has_value());
+    fmt::print(stderr, "{}\n", toString(graph.error()));
     std::exit(70);
   }
   return *planner::workOf(*graph, style, repeats);
@@ -54,8 +55,8 @@ Predictor::Predictor(const std::vector<Row> &rows) : rows(rows) {
   }
 }
 
-Predictor::Prediction
-Predictor::predict(size_t index, const Constants &constants) const {
+Predictor::Prediction Predictor::predict(size_t index,
+                                         const Constants &constants) const {
   const Row &row = rows[index];
   StepModel model(workOf(index), row.machine, row.target, constants,
                   row.source->tensorDelaySeconds);
@@ -63,9 +64,10 @@ Predictor::predict(size_t index, const Constants &constants) const {
   std::vector<StepTime> times;
   for (const StepLayout &layout : row.layouts)
     times.push_back(model.price(layout));
-  auto fastest = std::min_element(
-      times.begin(), times.end(),
-      [](const StepTime &a, const StepTime &b) { return a.seconds < b.seconds; });
+  auto fastest = std::min_element(times.begin(), times.end(),
+                                  [](const StepTime &a, const StepTime &b) {
+                                    return a.seconds < b.seconds;
+                                  });
   double sum = 0, count = 0;
   for (const StepTime &time : times)
     if (time.seconds <= 1.1 * fastest->seconds) {
@@ -96,9 +98,9 @@ Predictor::residuals(const Constants &constants) const {
     if (row.layouts[0].recompute == Recompute::CoreAttention)
       again = layer.attentionForward;
     list.push_back({index, std::log(forward / row.layerForward)});
-    list.push_back({index, std::log((layer.backward + layer.backwardExchange +
-                                     again) /
-                                    row.layerBackward)});
+    list.push_back(
+        {index, std::log((layer.backward + layer.backwardExchange + again) /
+                         row.layerBackward)});
   }
   return list;
 }
@@ -116,11 +118,11 @@ Errors errorsOf(const std::vector<double> &residuals) {
   }
   std::sort(sizes.begin(), sizes.end());
   const size_t n = sizes.size();
-  errors.mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) /
-                static_cast<double>(n);
+  errors.mean =
+      std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(n);
   errors.median = (sizes[n / 2] + sizes[(n - 1) / 2]) / 2;
-  errors.p90 = sizes[static_cast<size_t>(
-      std::ceil(0.9 * static_cast<double>(n))) - 1];
+  errors.p90 =
+      sizes[static_cast<size_t>(std::ceil(0.9 * static_cast<double>(n))) - 1];
   errors.max = sizes.back();
   errors.bias = 100 * (std::exp(sum / static_cast<double>(n)) - 1);
   return errors;

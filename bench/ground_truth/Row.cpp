@@ -160,10 +160,10 @@ StepLayout layoutOf(const Json &json, const Row &row) {
   layout.pp = integer(json, "pp", 1);
   layout.cp = integer(json, "cp", 1);
   layout.ep = integer(json, "ep", 1);
-  layout.dp = integer(json, "dp",
-                      std::max<int64_t>(1, row.machine.devices /
-                                               (layout.tp * layout.pp *
-                                                layout.cp)));
+  layout.dp =
+      integer(json, "dp",
+              std::max<int64_t>(1, row.machine.devices /
+                                       (layout.tp * layout.pp * layout.cp)));
   layout.chunks = integer(json, "virtual_pp", 1);
   layout.microBatch = integer(json, "micro_batch", 1);
   layout.globalBatch = integer(json, "global_batch_sequences", 1);
@@ -180,9 +180,8 @@ StepLayout layoutOf(const Json &json, const Row &row) {
     layout.schedule = Schedule::ZeroBubble1;
   if (schedule == "ZB-2p")
     layout.schedule = Schedule::ZeroBubble2;
-  layout.precision = contains(text(json, "precision"), "fp8")
-                         ? Precision::Fp8
-                         : Precision::Half;
+  layout.precision = contains(text(json, "precision"), "fp8") ? Precision::Fp8
+                                                              : Precision::Half;
   if (row.source->endsOneLayerFewer && layout.pp > 1) {
     layout.stageLayers.assign(static_cast<size_t>(layout.pp),
                               (row.model.layers + 2) / layout.pp);
@@ -273,9 +272,9 @@ Expected<Reading> readRows(const std::string &path,
     auto leave = [&](std::string why) {
       reading.leftOut.emplace_back(row.id, std::move(why));
     };
-    auto source = std::find_if(
-        sources.begin(), sources.end(),
-        [&](const Source &each) { return matches(each, entry); });
+    auto source =
+        std::find_if(sources.begin(), sources.end(),
+                     [&](const Source &each) { return matches(each, entry); });
     if (source == sources.end()) {
       leave("no entry of sources.json matches");
       continue;

@@ -32,11 +32,12 @@ void printHeader() {
 
 int main(int argc, char **argv) {
   CLI::App app("Errors of the step model on published measurements");
-  std::string data, sourcesPath;
+  std::string data, sourcesPath, memoryPath;
   bool printsRows = false, fits = false;
   std::string only;
   app.add_option("--data", data)->required();
   app.add_option("--sources", sourcesPath)->required();
+  app.add_option("--memory", memoryPath);
   app.add_flag("--rows", printsRows);
   app.add_option("--only", only);
   app.add_flag("--fit", fits);
@@ -70,12 +71,15 @@ int main(int argc, char **argv) {
     if (printsRows && (only.empty() || row.source->key == only)) {
       auto p = predictor.predict(residual.row, constants);
       const auto &t = p.time;
-      if (getenv("GT_DEBUG")) fmt::print("products {:.3f} att {:.3f} {:.3f}\n", 1e3*t.layer.products, 1e3*t.layer.attentionForward, 1e3*t.layer.attentionBackward);
-      fmt::print("{:<44} {:>9.4f} {:>9.4f} {:>+6.1f}%{}{} fw {:.2f}+{:.2f} bw {:.2f}+{:.2f} ms stage {:.3f} bub {:.3f} data {:.3f} opt {:.3f} host {:.2f}\n", row.id,
-                 p.seconds, row.seconds,
+      fmt::print("{:<44} {:>9.4f} {:>9.4f} {:>+6.1f}%{}{} fw {:.2f}+{:.2f} bw "
+                 "{:.2f}+{:.2f} ms stage {:.3f} bub {:.3f} data {:.3f} opt "
+                 "{:.3f} host {:.2f}\n",
+                 row.id, p.seconds, row.seconds,
                  100 * (std::exp(residual.value) - 1),
                  row.isSuspect ? " suspect" : "", p.isOpen ? " open" : "",
-                 1e3*t.layer.forward,1e3*t.layer.forwardExchange,1e3*t.layer.backward,1e3*t.layer.backwardExchange,t.stage,t.bubble,t.data,t.optimizer,t.hostShare);
+                 1e3 * t.layer.forward, 1e3 * t.layer.forwardExchange,
+                 1e3 * t.layer.backward, 1e3 * t.layer.backwardExchange,
+                 t.stage, t.bubble, t.data, t.optimizer, t.hostShare);
     }
     if (row.isSuspect)
       continue;

@@ -47,10 +47,10 @@ public:
     }
     prefix = "";
     x = norm("norm", x);
-    ValueId head = model.isTied
-                       ? table
-                       : tape.parameter("head.weight",
-                                        {model.vocabulary, model.hidden});
+    ValueId head =
+        model.isTied
+            ? table
+            : tape.parameter("head.weight", {model.vocabulary, model.hidden});
     tape.module = "head";
     ValueId logits = tape.linear(x, head, None);
     tape.module = "";
@@ -67,9 +67,8 @@ private:
     tape.module = path(name);
     ValueId weight = tape.parameter(path(name) + ".weight",
                                     {features, tape.shapeOf(x).back()});
-    ValueId bias = hasBias
-                       ? tape.parameter(path(name) + ".bias", {features})
-                       : None;
+    ValueId bias =
+        hasBias ? tape.parameter(path(name) + ".bias", {features}) : None;
     return tape.linear(x, weight, bias);
   }
   ValueId norm(const std::string &name, ValueId x) {
@@ -97,8 +96,7 @@ private:
   ValueId gptBlock(ValueId x) {
     const int64_t own = model.heads * model.headDim;
     const int64_t shared = model.kvHeads * model.headDim;
-    ValueId fused =
-        linear("qkv", norm("norm1", x), own + 2 * shared, true);
+    ValueId fused = linear("qkv", norm("norm1", x), own + 2 * shared, true);
     tape.module = prefix;
     std::vector<ValueId> parts = tape.split(fused, {own, shared, shared}, 2);
     ValueId q = heads(parts[0], model.heads);
@@ -130,14 +128,12 @@ private:
     return tape.add(x, y);
   }
   ValueId groupedAttention(ValueId x) {
-    ValueId q = heads(
-        linear("attention.q", x, model.heads * model.headDim, false),
-        model.heads);
+    ValueId q =
+        heads(linear("attention.q", x, model.heads * model.headDim, false),
+              model.heads);
     const int64_t shared = model.kvHeads * model.headDim;
-    ValueId k =
-        heads(linear("attention.k", x, shared, false), model.kvHeads);
-    ValueId v =
-        heads(linear("attention.v", x, shared, false), model.kvHeads);
+    ValueId k = heads(linear("attention.k", x, shared, false), model.kvHeads);
+    ValueId v = heads(linear("attention.v", x, shared, false), model.kvHeads);
     tape.module = path("attention");
     q = tape.rotary(q, cosines, sines);
     k = tape.rotary(k, cosines, sines);
@@ -154,14 +150,14 @@ private:
                linear("attention.q_a", x, latent.queryRank, false));
     q = heads(linear("attention.q_b", q, model.heads * queryDim, false),
               model.heads);
-    ValueId compressed = linear("attention.kv_a", x,
-                                latent.keyRank + latent.ropeDim, false);
+    ValueId compressed =
+        linear("attention.kv_a", x, latent.keyRank + latent.ropeDim, false);
     tape.module = path("attention");
     std::vector<ValueId> parts =
         tape.split(compressed, {latent.keyRank, latent.ropeDim}, 2);
-    ValueId pairs = linear("attention.kv_b", norm("attention.kv_norm", parts[0]),
-                           model.heads * (latent.nopeDim + latent.valueDim),
-                           false);
+    ValueId pairs =
+        linear("attention.kv_b", norm("attention.kv_norm", parts[0]),
+               model.heads * (latent.nopeDim + latent.valueDim), false);
     tape.module = path("attention");
     std::vector<ValueId> keyValue = tape.split(
         heads(pairs, model.heads), {latent.nopeDim, latent.valueDim}, 3);
@@ -191,27 +187,26 @@ private:
         experts.count * rows;
     tape.module = path("router");
     ValueId flat = tape.view(x, {tokens, model.hidden});
-    ValueId scores = tape.softmax(
-        tape.linear(flat,
-                    tape.parameter(path("router.weight"),
-                                   {experts.count, model.hidden}),
-                    None),
-        1);
+    ValueId scores =
+        tape.softmax(tape.linear(flat,
+                                 tape.parameter(path("router.weight"),
+                                                {experts.count, model.hidden}),
+                                 None),
+                     1);
     tape.module = path("experts");
     ValueId order = tape.input(path("router.order"), {experts.count * share});
-    ValueId gateUp = tape.parameter(
-        path("experts.gate_up"),
-        {experts.count, model.hidden, 2 * experts.hidden});
+    ValueId gateUp =
+        tape.parameter(path("experts.gate_up"),
+                       {experts.count, model.hidden, 2 * experts.hidden});
     ValueId down = tape.parameter(
         path("experts.down"), {experts.count, experts.hidden, model.hidden});
     ValueId sent = tape.view(tape.pickRows(flat, order),
                              {experts.count, share, model.hidden});
-    std::vector<ValueId> parts = tape.split(
-        tape.bmm(sent, gateUp), {experts.hidden, experts.hidden}, 2);
+    std::vector<ValueId> parts =
+        tape.split(tape.bmm(sent, gateUp), {experts.hidden, experts.hidden}, 2);
     ValueId out = tape.bmm(tape.mul(tape.silu(parts[0]), parts[1]), down);
     out = tape.view(out, {experts.count * share, model.hidden});
-    ValueId back =
-        tape.input(path("router.back"), {tokens * experts.perToken});
+    ValueId back = tape.input(path("router.back"), {tokens * experts.perToken});
     out = tape.view(tape.pickRows(out, back),
                     {tokens, experts.perToken, model.hidden});
     // Which columns were chosen is data; the first ones stand for them.
@@ -251,13 +246,13 @@ std::optional<Error> check(const ModelShape &model) {
                       "key/value heads divide the heads");
   if (model.headDim < 1 && !model.latent)
     return shapeError("heads without a size", "give head_dim");
-  if (model.experts && (model.experts->count < 2 ||
-                        model.experts->perToken < 1 ||
-                        model.experts->perToken > model.experts->count ||
-                        model.experts->hidden < 1))
+  if (model.experts &&
+      (model.experts->count < 2 || model.experts->perToken < 1 ||
+       model.experts->perToken > model.experts->count ||
+       model.experts->hidden < 1))
     return shapeError(fmt::format("{} of {} experts of width {}",
-                                  model.experts->perToken,
-                                  model.experts->count, model.experts->hidden),
+                                  model.experts->perToken, model.experts->count,
+                                  model.experts->hidden),
                       "at least two experts, no more a token than there are");
   return std::nullopt;
 }

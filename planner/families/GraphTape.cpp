@@ -82,7 +82,7 @@ GraphTape::Operands GraphTape::calls(std::string name, Operands operands,
 ValueId GraphTape::call(std::string name, Operands operands,
                         std::vector<Arg> args, Shape shape,
                         std::optional<DType> resultType) {
-  DType own = resultType ? *resultType
+  DType own = resultType         ? *resultType
               : operands.empty() ? type
                                  : typeOf(operands[0]);
   return calls(std::move(name), std::move(operands), std::move(args),
@@ -90,16 +90,15 @@ ValueId GraphTape::call(std::string name, Operands operands,
 }
 
 void GraphTape::record(ValueId result, std::function<void(ValueId)> write) {
-  backward.push_back(
-      [this, result, module = module, write = std::move(write)] {
-        auto gradient = gradients.find(result);
-        if (gradient == gradients.end())
-          return;
-        this->module = module;
-        phase = Phase::Backward;
-        forward = graph.values[result].producer;
-        write(gradient->second);
-      });
+  backward.push_back([this, result, module = module, write = std::move(write)] {
+    auto gradient = gradients.find(result);
+    if (gradient == gradients.end())
+      return;
+    this->module = module;
+    phase = Phase::Backward;
+    forward = graph.values[result].producer;
+    write(gradient->second);
+  });
 }
 
 void GraphTape::accumulate(ValueId primal, ValueId cotangent) {
@@ -129,8 +128,7 @@ ValueId GraphTape::matrixTranspose(ValueId x) {
 }
 
 ValueId GraphTape::mm(ValueId a, ValueId b) {
-  return call("aten::mm", {a, b}, {arg0, arg1},
-              {shapeOf(a)[0], shapeOf(b)[1]});
+  return call("aten::mm", {a, b}, {arg0, arg1}, {shapeOf(a)[0], shapeOf(b)[1]});
 }
 
 ValueId GraphTape::mulCall(ValueId a, ValueId b) {
@@ -211,8 +209,7 @@ ValueId GraphTape::transposeCall(ValueId x, int64_t a, int64_t b) {
 
 ValueId GraphTape::transpose(ValueId x, int64_t a, int64_t b) {
   ValueId y = transposeCall(x, a, b);
-  record(y,
-         [=, this](ValueId g) { accumulate(x, transposeCall(g, a, b)); });
+  record(y, [=, this](ValueId g) { accumulate(x, transposeCall(g, a, b)); });
   return y;
 }
 
@@ -281,15 +278,18 @@ ValueId GraphTape::linear(ValueId x, ValueId weight, ValueId bias) {
   const int64_t features = shapeOf(weight)[0];
   ValueId wt = matrixTranspose(weight);
   record(wt, [=, this](ValueId g) { accumulate(weight, matrixTranspose(g)); });
-  ValueId flat =
-      outer.size() == 1 ? x : view(x, {rows, shapeOf(weight)[1]});
-  ValueId y = bias == None ? mm(flat, wt)
-                           : call("aten::addmm", {bias, flat, wt},
-                                  {arg0, arg1, arg2, 1.0, 1.0},
-                                  {rows, features});
+  ValueId flat = outer.size() == 1 ? x : view(x, {rows, shapeOf(weight)[1]});
+  ValueId y = bias == None
+                  ? mm(flat, wt)
+                  : call("aten::addmm", {bias, flat, wt},
+                         {arg0, arg1, arg2, 1.0, 1.0}, {rows, features});
   record(y, [=, this](ValueId g) {
-    accumulate(flat, mm(g, matrixTranspose(wt)));
+    // addmm's own backward makes the input's gradient first, mm's last.
+    if (bias != None)
+      accumulate(flat, mm(g, matrixTranspose(wt)));
     accumulate(wt, matrixTranspose(mm(matrixTranspose(g), flat)));
+    if (bias == None)
+      accumulate(flat, mm(g, matrixTranspose(wt)));
     if (bias != None)
       accumulate(bias, sumTo(g, {features}));
   });

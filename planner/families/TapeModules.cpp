@@ -40,19 +40,17 @@ ValueId GraphTape::rmsNorm(ValueId input, ValueId weight) {
   ValueId squares =
       call("aten::pow.Tensor_Scalar", {x}, {arg0, int64_t(2)}, shape);
   record(squares, [=, this](ValueId g) {
-    ValueId base =
-        call("aten::pow.Tensor_Scalar", {x}, {arg0, 1.0}, shape);
+    ValueId base = call("aten::pow.Tensor_Scalar", {x}, {arg0, 1.0}, shape);
     ValueId twice = call("aten::mul.Scalar", {base}, {arg0, 2.0}, shape);
     accumulate(x, mulCall(g, twice));
   });
   ValueId mean = call("aten::mean.dim", {squares},
                       {arg0, std::vector<int64_t>{last}, true, {}}, rowShape);
   record(mean, [=, this](ValueId g) {
-    ValueId wide = call("aten::expand", {g}, {arg0, ResultSizes{0}, false},
-                        shape);
+    ValueId wide =
+        call("aten::expand", {g}, {arg0, ResultSizes{0}, false}, shape);
     accumulate(squares, call("aten::div.Scalar", {wide},
-                             {arg0, static_cast<double>(shape.back())},
-                             shape));
+                             {arg0, static_cast<double>(shape.back())}, shape));
   });
   ValueId shifted =
       call("aten::add.Tensor", {mean}, {arg0, 1e-6, int64_t(1)}, rowShape);
@@ -80,9 +78,9 @@ ValueId GraphTape::cat(Operands parts, int64_t dim) {
     int64_t begin = 0;
     for (ValueId part : parts) {
       int64_t end = begin + shapeOf(part)[dim];
-      accumulate(part, call("aten::slice.Tensor", {g},
-                            {arg0, dim, begin, end, int64_t(1)},
-                            shapeOf(part)));
+      accumulate(part,
+                 call("aten::slice.Tensor", {g},
+                      {arg0, dim, begin, end, int64_t(1)}, shapeOf(part)));
       begin = end;
     }
   });
@@ -135,19 +133,19 @@ ValueId GraphTape::attention(ValueId q, ValueId k, ValueId v, bool isCausal) {
                      {out, Shape{queries[0], queries[1], queries[2]}},
                      {typeOf(q), DType::Float32});
   record(y[0], [=, this](ValueId g) {
-    Operands d = calls("monarch::attention_backward", {g, q, k, v, y[0], y[1]},
-                       {arg0,
-                        arg1,
-                        arg2,
-                        OperandArg{3},
-                        {},
-                        OperandArg{4},
-                        OperandArg{5},
-                        isCausal,
-                        scale,
-                        std::vector<bool>{true, true, true, false}},
-                       {queries, shapeOf(k), values, std::nullopt},
-                       {typeOf(q)});
+    Operands d =
+        calls("monarch::attention_backward", {g, q, k, v, y[0], y[1]},
+              {arg0,
+               arg1,
+               arg2,
+               OperandArg{3},
+               {},
+               OperandArg{4},
+               OperandArg{5},
+               isCausal,
+               scale,
+               std::vector<bool>{true, true, true, false}},
+              {queries, shapeOf(k), values, std::nullopt}, {typeOf(q)});
     accumulate(q, d[0]);
     accumulate(k, d[1]);
     accumulate(v, d[2]);
@@ -185,8 +183,8 @@ ValueId GraphTape::sumCopies(ValueId x) {
   record(y, [=, this](ValueId g) {
     ValueId single = call("aten::unsqueeze", {g}, {arg0, int64_t(1)},
                           {shape[0], 1, shape[2]});
-    accumulate(x, call("aten::expand", {single},
-                       {arg0, ResultSizes{0}, false}, shape));
+    accumulate(x, call("aten::expand", {single}, {arg0, ResultSizes{0}, false},
+                       shape));
   });
   return y;
 }
@@ -204,12 +202,11 @@ void GraphTape::crossEntropy(ValueId logits, ValueId labels) {
                call("aten::_log_softmax_backward_data", {g, logp},
                     {arg0, arg1, int64_t(1), typeOf(flat)}, shapeOf(flat)));
   });
-  Operands nll = calls("aten::nll_loss_forward", {logp, target},
-                       {arg0, arg1, {}, sum, ignored}, {Shape{}, Shape{}},
-                       {typeOf(logp)});
+  Operands nll =
+      calls("aten::nll_loss_forward", {logp, target},
+            {arg0, arg1, {}, sum, ignored}, {Shape{}, Shape{}}, {typeOf(logp)});
   record(nll[0], [=, this](ValueId g) {
-    accumulate(logp, call("aten::nll_loss_backward",
-                          {g, logp, target, nll[1]},
+    accumulate(logp, call("aten::nll_loss_backward", {g, logp, target, nll[1]},
                           {arg0, arg1, arg2, {}, sum, ignored, OperandArg{3}},
                           shapeOf(logp)));
   });
@@ -219,8 +216,7 @@ void GraphTape::crossEntropy(ValueId logits, ValueId labels) {
   count.target = target;
   graph.counts.push_back(count);
   ValueId inverse = count.inverseCount;
-  ValueId loss =
-      call("aten::mul.Tensor", {nll[0], inverse}, {arg0, arg1}, {});
+  ValueId loss = call("aten::mul.Tensor", {nll[0], inverse}, {arg0, arg1}, {});
   record(loss, [=, this](ValueId g) {
     accumulate(nll[0],
                call("aten::mul.Tensor", {g, inverse}, {arg0, arg1}, {}));

@@ -50,7 +50,8 @@ double Kernels::product(double batch, double m, double n, double k,
   const double ramp = constants.tileRamp * (isFp8 ? 2 : 1);
   double compute = std::numeric_limits<double>::infinity();
   for (const Tile &tile : Tiles) {
-    double tiles = batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    double tiles =
+        batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
     double waves = tiles / units;
     double whole = std::ceil(waves);
     // The last wave is as long as the others, however few tiles it has; kernels
@@ -60,20 +61,20 @@ double Kernels::product(double batch, double m, double n, double k,
     compute = std::min(compute, turns * tile.rows * tile.columns * 2 *
                                     (k + ramp) / (tile.share * rate / units));
   }
-  double bytes = batch * ((m * k + k * n) * (isFp8 ? 1 : 2) +
-                          m * n * resultBytes);
+  double bytes =
+      batch * ((m * k + k * n) * (isFp8 ? 1 : 2) + m * n * resultBytes);
   return std::max(compute, memory(bytes)) + constants.kernelSeconds;
 }
 
-Kernels::AttentionSeconds
-Kernels::attention(AttentionKernel kernel, double heads, double queries,
-                   double keys, double queryDim, double valueDim) const {
+Kernels::AttentionSeconds Kernels::attention(AttentionKernel kernel,
+                                             double heads, double queries,
+                                             double keys, double queryDim,
+                                             double valueDim) const {
   const double gap = constants.kernelSeconds;
   if (kernel != AttentionKernel::Spelled) {
     // Half of the square: the triangle. Narrow heads fill fewer lanes.
     double flops = heads * queries * keys * (queryDim + valueDim);
-    double rate = device.ceilingFlops *
-                  fusedShare(kernel, device, constants) *
+    double rate = device.ceilingFlops * fusedShare(kernel, device, constants) *
                   (valueDim / (valueDim + 16) * 1.125);
     double forward = flops / rate;
     // Five products instead of two, and their reload.

@@ -20,7 +20,11 @@ enum class Recompute : uint8_t {
   Full
 };
 
-enum class Schedule : uint8_t { OneForwardOneBackward, ZeroBubble1, ZeroBubble2 };
+enum class Schedule : uint8_t {
+  OneForwardOneBackward,
+  ZeroBubble1,
+  ZeroBubble2
+};
 
 struct StepLayout {
   int64_t tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;

@@ -15,7 +15,14 @@
 
 namespace monarch::planner {
 
-enum class Generation : uint8_t { Volta, Turing, Ampere, Ada, Hopper, Blackwell };
+enum class Generation : uint8_t {
+  Volta,
+  Turing,
+  Ampere,
+  Ada,
+  Hopper,
+  Blackwell
+};
 
 struct DeviceModel {
   std::string name;

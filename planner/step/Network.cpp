@@ -15,7 +15,8 @@ double Network::ring(Collective kind, double bytes, double ranks,
   if (ranks <= 1 || bytes <= 0)
     return 0;
   const double perNode = domain();
-  const double inside = std::clamp(stride < perNode ? std::floor(perNode / stride) : 1.0, 1.0, ranks);
+  const double inside = std::clamp(
+      stride < perNode ? std::floor(perNode / stride) : 1.0, 1.0, ranks);
   const double nodes = std::ceil(ranks / inside);
   const double rounds = kind == Collective::AllReduce ? 2 : 1;
   const double moved = rounds * (ranks - 1) / ranks * bytes;

@@ -77,8 +77,7 @@ std::vector<DeviceModel> readDevices() {
   };
   for (DeviceModel &device : devices) {
     if (device.ceilingFlops == 0)
-      device.ceilingFlops =
-          device.peakFlops * share(shares, device.generation);
+      device.ceilingFlops = device.peakFlops * share(shares, device.generation);
     if (device.fp8CeilingFlops == 0)
       device.fp8CeilingFlops =
           device.fp8PeakFlops > 0
@@ -267,9 +266,8 @@ Expected<Target> findTarget(std::string_view name) {
       return target;
     known += (known.empty() ? "" : ", ") + target.name;
   }
-  return Error{"MP3301", ExitCode::Usage,
-               fmt::format("no target \"{}\"", name), "--target",
-               "targets are " + known};
+  return Error{"MP3301", ExitCode::Usage, fmt::format("no target \"{}\"", name),
+               "--target", "targets are " + known};
 }
 
 } // namespace monarch::planner

@@ -123,11 +123,10 @@ std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
     stage.seconds = stage.forward + stage.backward + sends;
   }
   auto add = [&](Stage &stage, const BlockWork &block) {
-    BlockTime own =
-        blocks.price(block, split, Precision::Half,
-                     layout.attention.value_or(target.attention));
-    stage.seconds += own.forward + own.backward + own.forwardExchange +
-                     own.backwardExchange;
+    BlockTime own = blocks.price(block, split, Precision::Half,
+                                 layout.attention.value_or(target.attention));
+    stage.seconds +=
+        own.forward + own.backward + own.forwardExchange + own.backwardExchange;
     stage.parameters +=
         block.tensorParameters / split.tensor + block.wholeParameters;
   };
@@ -193,8 +192,8 @@ void StepModel::addFullySharded(const StepLayout &layout,
   const double stride = static_cast<double>(layout.tp);
   const double count = layout.microBatches();
   const double layers = list.front().layers;
-  const double own = list.front().parameters -
-                     work.embedding.parameters(splitOf(layout));
+  const double own =
+      list.front().parameters - work.embedding.parameters(splitOf(layout));
   const double perLayer =
       (layout.pp == 1 ? list.front().parameters -
                             work.embedding.parameters(splitOf(layout)) -
@@ -216,8 +215,7 @@ void StepModel::addFullySharded(const StepLayout &layout,
   double reduce =
       ring(Collective::ReduceScatter, perLayer * target.gradientBytes);
   if (experts > 0) {
-    const double copies =
-        std::max(1.0, ranks / static_cast<double>(layout.ep));
+    const double copies = std::max(1.0, ranks / static_cast<double>(layout.ep));
     const double apart = stride * static_cast<double>(layout.ep);
     gather += network.ring(Collective::AllGather, experts * target.weightBytes,
                            copies, apart);
@@ -231,16 +229,17 @@ void StepModel::addFullySharded(const StepLayout &layout,
     gather = perLayer * target.weightBytes / rate;
     reduce = perLayer * target.gradientBytes / rate;
     const double compute = forward + backward, moved = 2 * gather + reduce;
-    time.data += count * layers *
-                 (std::max(compute, moved) + 0.5 * std::min(compute, moved) -
-                  compute);
+    time.data +=
+        count * layers *
+        (std::max(compute, moved) + 0.5 * std::min(compute, moved) - compute);
   } else {
     const double hiddenForward = std::min(gather, target.dataOverlap * forward);
     const double hiddenBackward =
         std::min(gather + reduce, target.dataOverlap * backward);
-    time.data += count * layers *
-                 ((gather - hiddenForward) + (gather + reduce - hiddenBackward) +
-                  constants.overlapLoss * (hiddenForward + hiddenBackward));
+    time.data +=
+        count * layers *
+        ((gather - hiddenForward) + (gather + reduce - hiddenBackward) +
+         constants.overlapLoss * (hiddenForward + hiddenBackward));
   }
   const double table = work.embedding.tensorParameters / stride;
   time.data += 2 * count * ring(Collective::AllGather, 2 * table);
@@ -284,39 +283,37 @@ void StepModel::addReplicated(const StepLayout &layout,
     return kernels.memory(bytes * constants.optimizerTraffic);
   };
   if (target.broadcastsShards) {
-    const double group = layout.shardGroup
-                             ? static_cast<double>(layout.shardGroup)
-                             : ranks;
+    const double group =
+        layout.shardGroup ? static_cast<double>(layout.shardGroup) : ranks;
     time.data += exposed(ring(Collective::AllReduce, target.gradientBytes),
                          backwardWindow) +
                  network.ring(Collective::AllGather,
                               parameters * target.weightBytes, group, stride);
     time.optimizer = update(all / group * target.optimizerBytes);
   } else if (isSharded && target.dataOverlap > 0) {
-    time.data += exposed(ring(Collective::ReduceScatter, target.gradientBytes),
-                         backwardWindow) +
-                 exposed(ring(Collective::AllGather, target.weightBytes),
-                         forwardWindow);
-    time.optimizer =
-        update((parameters / ranks + experts / expertCopies) *
-               target.optimizerBytes) +
-        kernels.memory(all * 4);
+    time.data +=
+        exposed(ring(Collective::ReduceScatter, target.gradientBytes),
+                backwardWindow) +
+        exposed(ring(Collective::AllGather, target.weightBytes), forwardWindow);
+    time.optimizer = update((parameters / ranks + experts / expertCopies) *
+                            target.optimizerBytes) +
+                     kernels.memory(all * 4);
   } else {
     time.data += exposed(ring(Collective::AllReduce, target.gradientBytes),
                          backwardWindow);
     if (isSharded) {
       time.data += ring(Collective::AllGather, target.weightBytes);
-      time.optimizer = update(all / ranks * target.optimizerBytes) +
-                       kernels.memory(all * 8);
+      time.optimizer =
+          update(all / ranks * target.optimizerBytes) + kernels.memory(all * 8);
     } else {
       time.optimizer = update(all * target.optimizerBytes);
     }
   }
   if (layout.pp > 1 && target.reducesTiedTable && work.isTied) {
-    const double apart = std::max(
-        static_cast<double>(layout.tp * layout.dp * layout.cp *
-                            (layout.pp - 1)),
-        network.domain());
+    const double apart =
+        std::max(static_cast<double>(layout.tp * layout.dp * layout.cp *
+                                     (layout.pp - 1)),
+                 network.domain());
     time.data += network.ring(Collective::AllReduce,
                               work.embedding.tensorParameters / stride *
                                   target.gradientBytes,

@@ -61,8 +61,7 @@ class Analyser {
 public:
   Analyser(const Graph &graph, const KernelStyle &style)
       : graph(graph), classes(graph, style.hasOwnModules),
-        groups(graph, classes, style),
-        hasOwnModules(style.hasOwnModules) {}
+        groups(graph, classes, style), hasOwnModules(style.hasOwnModules) {}
 
   Expected<ModelWork> run(const std::vector<int64_t> &repeats) {
     assignBlocks();
@@ -104,9 +103,7 @@ private:
   double perRow(ValueId value, double amount) const {
     return classes.hasRows(value) ? amount / rowsOf(value) : amount;
   }
-  double rowsOf(ValueId) const {
-    return static_cast<double>(graph.unitRows);
-  }
+  double rowsOf(ValueId) const { return static_cast<double>(graph.unitRows); }
   bool isRowsDim(ValueId value, size_t dim) const {
     return graph.value(value).batch[dim] != 0;
   }
@@ -151,8 +148,9 @@ void Analyser::assignBlocks() {
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const Op &op = graph.ops[id];
     if (op.phase == Phase::Forward) {
-      block[id] = own[id] ? numbers[*own[id]]
-                          : (static_cast<OpId>(id) < first ? 0 : blockCount + 1);
+      block[id] = own[id]
+                      ? numbers[*own[id]]
+                      : (static_cast<OpId>(id) < first ? 0 : blockCount + 1);
     } else if (op.forward != None) {
       block[id] = block[op.forward];
     } else {
@@ -185,7 +183,7 @@ void Analyser::addProduct(PhaseWork &work, OpId id) {
   product.batch = rank == 3 ? extent(left, 0) : Extent{1, 0};
   product.isExpert = split == WeightSplit::Expert;
   bool sumsRows = product.k.with & Extent::Rows;
-  product.kind = sumsRows ? ProductKind::WeightGradient
+  product.kind = sumsRows                      ? ProductKind::WeightGradient
                  : op.phase == Phase::Backward ? ProductKind::InputGradient
                                                : ProductKind::Forward;
   const bool leftSplit = classes.of(left) == ValueClass::Split;
@@ -214,10 +212,11 @@ void Analyser::addProduct(PhaseWork &work, OpId id) {
       work.reductions.push_back({perRow(result, bytes), Extent::Rows});
   } else if (classes.of(result) == ValueClass::Split) {
     product.n.with |= Extent::Tensor;
-    if (gathered.emplace(blockOf(id), op.phase == Phase::Forward
-                                          ? Phase::Forward
-                                          : Phase::Backward,
-                         classes.root(left))
+    if (gathered
+            .emplace(blockOf(id),
+                     op.phase == Phase::Forward ? Phase::Forward
+                                                : Phase::Backward,
+                     classes.root(left))
             .second)
       work.gathers.push_back(
           {perRow(left, static_cast<double>(byteCount(graph.value(left)))),
@@ -285,7 +284,8 @@ void Analyser::addAttention(PhaseWork &work, const Op &op) {
                      Extent::Rows};
   if (classes.of(op.operands[first]) == ValueClass::Split)
     attention.heads.with |= Extent::Tensor;
-  attention.kvHeads = static_cast<double>(k[1]) * groupedShare(op.operands[first + 1]);
+  attention.kvHeads =
+      static_cast<double>(k[1]) * groupedShare(op.operands[first + 1]);
   attention.queryDim = static_cast<double>(q[3]);
   attention.valueDim = static_cast<double>(v[3]);
   attention.sequence = static_cast<double>(q[2]);
@@ -320,14 +320,12 @@ void Analyser::addOp(std::vector<BlockWork> &blocks, OpId id) {
   ++work.kernels;
   for (const KernelGroups::Access &access : groups.accesses(id))
     if (classes.hasRows(access.value))
-      add(work.traffic,
-          perRow(access.value, static_cast<double>(access.bytes)),
+      add(work.traffic, perRow(access.value, static_cast<double>(access.bytes)),
           withOf(access.value));
   if (op.name == "aten::index_select" && op.phase == Phase::Forward &&
       classes.hasRows(op.operands[0])) {
     double bytes = static_cast<double>(byteCount(graph.value(op.results[0])));
-    Extent moved{perRow(op.results[0], bytes),
-                 Extent::Rows | Extent::Sequence};
+    Extent moved{perRow(op.results[0], bytes), Extent::Rows | Extent::Sequence};
     own.forward.dispatches.push_back(moved);
     own.backward.dispatches.push_back(moved);
   }

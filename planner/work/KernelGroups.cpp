@@ -19,14 +19,10 @@ bool isAttention(const Op &op) {
 /// One kernel of a library each, which only a compiler takes apart.
 bool isLibraryKernel(const std::string &name) {
   static const std::set<std::string> names = {
-      "aten::native_layer_norm",
-      "aten::native_layer_norm_backward",
-      "aten::_softmax",
-      "aten::_softmax_backward_data",
-      "aten::_log_softmax",
-      "aten::_log_softmax_backward_data",
-      "aten::nll_loss_forward",
-      "aten::nll_loss_backward"};
+      "aten::native_layer_norm", "aten::native_layer_norm_backward",
+      "aten::_softmax",          "aten::_softmax_backward_data",
+      "aten::_log_softmax",      "aten::_log_softmax_backward_data",
+      "aten::nll_loss_forward",  "aten::nll_loss_backward"};
   return names.count(name) > 0;
 }
 
@@ -67,9 +63,8 @@ KernelGroups::KernelGroups(const Graph &graph, const ValueClasses &classes,
         readers[root].push_back(static_cast<OpId>(id));
       OpId producer = graph.value(operand).producer;
       if (producer != None)
-        depth[id] =
-            std::max(depth[id],
-                     depth[producer] + (isAlone(graph.op(producer)) ? 1 : 0));
+        depth[id] = std::max(
+            depth[id], depth[producer] + (isAlone(graph.op(producer)) ? 1 : 0));
     }
   }
   if (fusion != Fusion::None || hasOwnModules)
@@ -194,7 +189,8 @@ std::vector<KernelGroups::Access> KernelGroups::accesses(OpId first) const {
     const Op &op = graph.op(first);
     if (op.name == "aten::embedding" || op.name == "aten::index_select" ||
         op.name == "aten::gather") {
-      found.push_back({op.results[0], 2 * byteCount(graph.value(op.results[0]))});
+      found.push_back(
+          {op.results[0], 2 * byteCount(graph.value(op.results[0]))});
       return found;
     }
   }
@@ -226,8 +222,8 @@ std::vector<KernelGroups::Access> KernelGroups::accesses(OpId first) const {
         continue;
       bool isSeen = readers[result].empty() || !isMadeAgain(result);
       for (OpId reader : readers[result])
-        isSeen |= !own.count(reader) &&
-                  graph.op(reader).phase == graph.op(id).phase;
+        isSeen |=
+            !own.count(reader) && graph.op(reader).phase == graph.op(id).phase;
       // What only its own group reads.
       if (isSeen && !readers[result].empty() && !isMadeAgain(result)) {
         isSeen = false;

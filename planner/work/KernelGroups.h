@@ -22,9 +22,7 @@ public:
   /// The op that stands for this op's group: the first of it.
   OpId group(OpId op) const { return leader[op]; }
   /// Ops of the group that `leader` stands for, ascending.
-  const std::vector<OpId> &members(OpId leader) const {
-    return groups[leader];
-  }
+  const std::vector<OpId> &members(OpId leader) const { return groups[leader]; }
   /// Bytes that the group reads and writes, by storage.
   struct Access {
     ValueId value;

@@ -14,9 +14,12 @@ bool isCast(const std::string &name) { return name == "aten::_to_copy"; }
 
 /// Reads whole rows of features to make one number of them.
 bool normalises(const std::string &name) {
-  static const std::set<std::string> names = {
-      "aten::native_layer_norm", "aten::mean.dim", "aten::_softmax",
-      "aten::topk",              "aten::sort",     "aten::_fused_rms_norm"};
+  static const std::set<std::string> names = {"aten::native_layer_norm",
+                                              "aten::mean.dim",
+                                              "aten::_softmax",
+                                              "aten::topk",
+                                              "aten::sort",
+                                              "aten::_fused_rms_norm"};
   return names.count(name) > 0;
 }
 
