@@ -215,6 +215,11 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
       explained(std::move(found.losers), best, cluster.device.usableBytes());
   result.remarks = best.resolved.remarks;
   addTensorRemarks(best, unit, result.remarks);
+  if (!graph.separable)
+    result.remarks.push_back(fmt::format(
+        "the loss depends on which rows are in a unit: units of {} rows are "
+        "given, never chosen",
+        result.decisions.unitRows));
   std::unique_ptr<Unit> kept = context.releaseUnit(best.degrees.unitRows);
   result.graph = std::move(kept->graph);
   result.space = std::move(kept->space);

@@ -169,8 +169,10 @@ public:
     auto atSecond = captureAt(second);
     if (!atSecond)
       return atSecond;
-    if (auto graph = inferBatch(*atFirst, *atSecond))
+    if (auto graph = inferBatch(*atFirst, *atSecond)) {
+      graph->separable = graph->separable && !mixesRows(*graph);
       return withUnitRows(*graph, rows);
+    }
     return rows == first ? atFirst : captureAt(rows);
   }
 

@@ -92,6 +92,83 @@ std::set<std::string> nonlinearCounts(const Graph &graph) {
   return names;
 }
 
+namespace {
+
+/// Dims that grow with the rows.
+size_t rowDims(const Value &value) {
+  return static_cast<size_t>(
+      std::count_if(value.batch.begin(), value.batch.end(),
+                    [](int64_t factor) { return factor != 0; }));
+}
+
+/// Reads shapes and types only.
+bool isCreation(const Op &op) {
+  return op.name.find("::new_") != std::string::npos ||
+         op.name.ends_with("_like");
+}
+
+/// The op normalises or sums along a dim of rows.
+bool scansRows(const Graph &graph, const Op &op) {
+  static const std::set<std::string> scans = {
+      "aten::_softmax", "aten::_log_softmax", "aten::cumsum"};
+  if (scans.count(op.name) == 0)
+    return false;
+  const Value &x = graph.value(op.operands[0]);
+  auto dim = std::get<int64_t>(op.args[1]);
+  if (dim < 0)
+    dim += static_cast<int64_t>(x.batch.size());
+  return dim < static_cast<int64_t>(x.batch.size()) && x.batch[dim] != 0;
+}
+
+bool mixesRows(const Graph &graph, const Op &op, bool isTermSum) {
+  bool readsRows = false;
+  for (ValueId operand : op.operands) {
+    const Value &value = graph.value(operand);
+    readsRows |= isFloating(value.type) && rowDims(value) > 0;
+  }
+  if (!readsRows || isCreation(op))
+    return false;
+  for (ValueId result : op.results) {
+    if (result == None)
+      continue;
+    const Value &value = graph.value(result);
+    if (rowDims(value) > 1 || (rowDims(value) == 0 && !isTermSum))
+      return true;
+  }
+  return scansRows(graph, op);
+}
+
+} // namespace
+
+bool mixesRows(const Graph &graph) {
+  if (graph.loss == None)
+    return false;
+  std::set<ValueId> sums;
+  for (ValueId term : termsOf(graph))
+    sums.insert(isMean(graph, term)
+                    ? graph.op(graph.value(term).producer).operands[0]
+                    : term);
+  // Gradients flow through real numbers: integers are given.
+  std::vector<ValueId> open = {graph.loss};
+  std::set<OpId> seen;
+  while (!open.empty()) {
+    const OpId producer = graph.value(open.back()).producer;
+    open.pop_back();
+    if (producer == None || !seen.insert(producer).second)
+      continue;
+    const Op &op = graph.op(producer);
+    bool isTermSum = false;
+    for (ValueId result : op.results)
+      isTermSum |= sums.count(result) != 0;
+    if (mixesRows(graph, op, isTermSum))
+      return true;
+    for (ValueId operand : op.operands)
+      if (isFloating(graph.value(operand).type))
+        open.push_back(operand);
+  }
+  return false;
+}
+
 bool isSeparable(const Graph &graph) {
   if (graph.loss == None)
     return true;

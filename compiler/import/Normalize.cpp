@@ -122,7 +122,13 @@ const std::map<std::string, size_t> &sizeArguments() {
       {"aten::full", 0},
       {"aten::empty.memory_format", 0},
       {"aten::slice_backward", 1},
-      {"aten::select_backward", 1}};
+      {"aten::select_backward", 1},
+      {"aten::unfold_backward", 1},
+      {"aten::diagonal_backward", 1},
+      {"aten::upsample_nearest1d_backward", 2},
+      {"aten::upsample_nearest2d_backward", 2},
+      {"aten::upsample_bilinear2d_backward", 2},
+      {"aten::upsample_bicubic2d_backward", 2}};
   return arguments;
 }
 
@@ -188,6 +194,16 @@ void nameSizes(const Graph &graph, Op &op) {
   }
   if (op.name == "aten::embedding_dense_backward")
     op.args[2] = ResultSize{0, 0};
+  if (op.name == "aten::_embedding_bag_dense_backward")
+    op.args[5] = ResultSize{0, 0};
+  if (op.name == "monarch::embedding_bag_backward" && op.results[0] != None)
+    op.args[8] = ResultSize{0, 0};
+  if (op.name == "aten::convolution_backward") {
+    if (op.results[2] != None)
+      op.args[3] = ResultSizes{2};
+    else
+      op.args[3] = std::monostate{};
+  }
   if (op.name == "aten::arange")
     op.args[0] = ResultSize{0, 0};
   if (op.name == "aten::slice.Tensor")

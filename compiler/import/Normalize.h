@@ -20,6 +20,11 @@ std::set<std::string> nonlinearCounts(const Graph &graph);
 /// Whether the loss is a sum over rows, or sums divided by their counts.
 bool isSeparable(const Graph &graph);
 
+/// Whether rows meet before they are summed into the loss, as far as real
+/// numbers and known batch dims tell: one row against another, or statistics
+/// over rows.
+bool mixesRows(const Graph &graph);
+
 /// The graph of `a`, its shapes and counts as functions of the unit's rows,
 /// from two captures of one program at different rows; nullopt when they are
 /// not multiples of the rows or more than shapes differs.

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "core/registry/Workspace.h"
 
+#include <algorithm>
+
 namespace monarch {
 
 namespace {
@@ -45,6 +47,29 @@ int64_t attentionFlops(const TensorType &q, const TensorType &k,
          (q.shape[3] + v.shape[3]);
 }
 
+/// Multiply-adds of a convolution with these weights; weights of a transposed
+/// one have input channels first.
+int64_t convolutionFlops(const TensorType &x, const TensorType &weight,
+                         const TensorType &y) {
+  const bool isTransposed = weight.shape[0] != y.shape[1];
+  const int64_t first = std::max<int64_t>(weight.shape[0], 1);
+  return 2 * elementCount(isTransposed ? x : y) *
+         (elementCount(weight) / first);
+}
+
+/// Results with as many dims as this operand: all but the bias' gradient.
+int64_t resultsLike(const TensorType &operand, const Tensors &results) {
+  return std::count_if(results.begin(), results.end(),
+                       [&](const TensorType &result) {
+                         return result.shape.size() == operand.shape.size();
+                       });
+}
+
+/// x [rows, k], weight [groups, k, n]: each row meets one matrix.
+int64_t groupedFlops(const TensorType &x, const TensorType &weight) {
+  return 2 * elementCount(x) * weight.shape[2];
+}
+
 } // namespace
 
 CallCost callCost(const std::string &name, const Tensors &operands,
@@ -63,6 +88,22 @@ CallCost callCost(const std::string &name, const Tensors &operands,
     cost.flops = attentionFlops(operands[0], operands[1], operands[2]);
   } else if (name == "monarch::attention_backward") {
     cost.flops = attentionFlops(operands[1], operands[2], operands[3]) * 5 / 2;
+  } else if (name == "aten::convolution") {
+    cost.flops = convolutionFlops(operands[0], operands[1], results[0]);
+  } else if (name == "aten::convolution_backward") {
+    cost.flops = resultsLike(operands[1], results) *
+                 convolutionFlops(operands[1], operands[2], operands[0]);
+  } else if (name == "monarch::grouped_mm") {
+    cost.flops = groupedFlops(operands[0], operands[1]);
+  } else if (name == "monarch::grouped_mm_backward") {
+    cost.flops = static_cast<int64_t>(results.size()) *
+                 groupedFlops(operands[1], operands[2]);
+  } else if (name == "monarch::embedding_bag") {
+    // One row of the table for each id.
+    const int64_t read = elementCount(operands[1]) * operands[0].shape[1];
+    cost.flops = read;
+    cost.bytes +=
+        read * byteWidth(operands[0].type) - monarch::byteCount(operands[0]);
   } else if (readsResultOnly(name)) {
     cost.bytes = 2 * byteCount(results) + byteCount(operands) -
                  byteCount(operands.front());

@@ -28,6 +28,13 @@ RuleTable makeTable() {
   addAttentionRules(table);
   addRandomRules(table);
   addCreationRules(table);
+  addActivationRules(table);
+  addConvolutionRules(table);
+  addChannelNormRules(table);
+  addPoolingRules(table);
+  addEmbeddingBagRules(table);
+  addSelectionRules(table);
+  addGroupedMatmulRules(table);
   return table;
 }
 

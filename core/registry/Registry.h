@@ -68,6 +68,13 @@ void addLossRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addCreationRules(RuleTable &table);
+void addActivationRules(RuleTable &table);
+void addConvolutionRules(RuleTable &table);
+void addChannelNormRules(RuleTable &table);
+void addPoolingRules(RuleTable &table);
+void addEmbeddingBagRules(RuleTable &table);
+void addSelectionRules(RuleTable &table);
+void addGroupedMatmulRules(RuleTable &table);
 
 //===- Labels -------------------------------------------------------------===//
 

@@ -335,6 +335,9 @@ int64_t Resolver::syntheticBound(ValueId input) const {
         });
     if (!reads)
       continue;
+    // Ids, not where bags begin.
+    if (op.name == "monarch::embedding_bag" && carries.count(op.operands[1]))
+      return graph.values[op.operands[0]].shape[0];
     if (op.name == "aten::embedding")
       return graph.values[op.operands[0]].shape[0];
     if (op.name == "aten::nll_loss_forward")

@@ -32,10 +32,50 @@ struct Registration {
                 "rows, int[] sizes) -> (Tensor y, Tensor mask)");
     schemas.def("dropout_backward(Tensor grad, Tensor mask, float p) -> "
                 "Tensor");
+    schemas.def("batch_norm(Tensor x, Tensor? weight, Tensor? bias, Tensor? "
+                "running_mean, Tensor? running_var, float momentum, float "
+                "eps) -> (Tensor y, Tensor mean, Tensor rstd, Tensor "
+                "new_mean, Tensor new_var)");
+    schemas.def("batch_norm_backward(Tensor grad, Tensor x, Tensor? weight, "
+                "Tensor mean, Tensor rstd, float eps, bool[3] need) -> "
+                "(Tensor, Tensor, Tensor)");
+    schemas.def("group_norm(Tensor x, Tensor? weight, Tensor? bias, float "
+                "eps) -> (Tensor y, Tensor mean, Tensor rstd)");
+    schemas.def("group_norm_backward(Tensor grad, Tensor x, Tensor mean, "
+                "Tensor rstd, Tensor? weight, bool[3] need) -> (Tensor, "
+                "Tensor, Tensor)");
+    schemas.def("embedding_bag(Tensor weight, Tensor indices, Tensor? "
+                "offsets, Tensor? row_weights, int mode, bool includes_last, "
+                "int padding, Tensor? held) -> Tensor");
+    schemas.def("embedding_bag_backward(Tensor grad, Tensor? weight, Tensor "
+                "indices, Tensor? offsets, Tensor? row_weights, int mode, "
+                "bool includes_last, int padding, int table_rows, Tensor? "
+                "held, bool[2] need) -> (Tensor, Tensor)");
+    schemas.def("grouped_mm(Tensor x, Tensor weight, Tensor ends, Tensor? "
+                "begins) -> Tensor");
+    schemas.def("grouped_mm_backward(Tensor grad, Tensor x, Tensor weight, "
+                "Tensor ends, Tensor? begins, bool[2] need) -> (Tensor, "
+                "Tensor)");
     cpu.impl("attention", attentionCpu);
     cpu.impl("attention_backward", attentionBackwardCpu);
     cpu.impl("dropout", dropoutCpu);
     cpu.impl("dropout_backward", dropoutBackwardCpu);
+    cpu.impl("batch_norm", batchNormCpu);
+    cpu.impl("batch_norm_backward", batchNormBackwardCpu);
+    cpu.impl("group_norm", groupNormCpu);
+    cpu.impl("group_norm_backward", groupNormBackwardCpu);
+    cpu.impl("embedding_bag", embeddingBagCpu);
+    cpu.impl("embedding_bag_backward", embeddingBagBackwardCpu);
+    cpu.impl("grouped_mm", groupedMatmulCpu);
+    cpu.impl("grouped_mm_backward", groupedMatmulBackwardCpu);
+    meta.impl("batch_norm", batchNormMeta);
+    meta.impl("batch_norm_backward", batchNormBackwardMeta);
+    meta.impl("group_norm", groupNormMeta);
+    meta.impl("group_norm_backward", groupNormBackwardMeta);
+    meta.impl("embedding_bag", embeddingBagMeta);
+    meta.impl("embedding_bag_backward", embeddingBagBackwardMeta);
+    meta.impl("grouped_mm", groupedMatmulMeta);
+    meta.impl("grouped_mm_backward", groupedMatmulBackwardMeta);
     meta.impl("attention", attentionMeta);
     meta.impl("attention_backward", attentionBackwardMeta);
     meta.impl("dropout", dropoutMeta);

@@ -191,7 +191,8 @@ Step replayStep(const Graph &graph, const NamedTensors &leaves,
                 const NamedTensors &batch, int64_t seed) {
   at::NoGradGuard noGradient;
   TORCH_CHECK(!graph.inputs.empty(), "a model without inputs");
-  const int64_t rows = batch.begin()->second.size(0);
+  // Rows are those of the first input, as in import.
+  const int64_t rows = batch.at(graph.inputs.front().name).size(0);
   TORCH_CHECK(rows % graph.unitRows == 0, rows, " rows do not make units of ",
               graph.unitRows);
   const int64_t units = rows / graph.unitRows;

@@ -131,6 +131,10 @@ const SampleTable &sampleTable() {
     addNormalizationSamples(table);
     addAttentionSamples(table);
     addCreationSamples(table);
+    addActivationSamples(table);
+    addConvolutionSamples(table);
+    addChannelNormSamples(table);
+    addSelectionSamples(table);
     return table;
   }();
   return samples;

@@ -82,6 +82,10 @@ void addScatterSamples(SampleTable &table);
 void addNormalizationSamples(SampleTable &table);
 void addAttentionSamples(SampleTable &table);
 void addCreationSamples(SampleTable &table);
+void addActivationSamples(SampleTable &table);
+void addConvolutionSamples(SampleTable &table);
+void addChannelNormSamples(SampleTable &table);
+void addSelectionSamples(SampleTable &table);
 
 /// One sample by a function that runs ops on a builder.
 SampleMaker one(std::function<void(SampleBuilder &)> build);

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/capture/Capture.h"
+#include "compiler/import/capture/AbstractOps.h"
 #include "compiler/import/capture/Cotangents.h"
 #include "compiler/import/capture/Interpreter.h"
 #include "compiler/import/capture/Overrides.h"
@@ -49,6 +50,7 @@ public:
     DefaultType type(options.promoteToFloat64);
     RecordingScope recording(recorder);
     Overrides overrides(recorder, options.plainMeans);
+    AbstractOps abstractOps(recorder);
     at::AutoGradMode gradients(options.train);
     makeLeaves();
     pairs.startForward();

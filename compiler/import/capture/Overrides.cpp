@@ -226,9 +226,15 @@ Tensor meanOfElements(const Tensor &sum, int64_t elements) {
   return meanOf(sum, *name, count);
 }
 
-Tensor nllLoss(const Tensor &x, const Tensor &target,
+Tensor nllLoss(const Tensor &scores, const Tensor &classes,
                const OptionalTensor &weight, int64_t reduction,
                c10::SymInt ignoreIndex) {
+  Tensor x = scores, target = classes;
+  // Classes stand in dim 1: each position is a row.
+  if (reduction != at::Reduction::None && x.dim() > 2) {
+    x = x.movedim(1, -1).reshape({-1, x.size(1)});
+    target = target.reshape({-1});
+  }
   // With class weights the count is not one of elements.
   bool isCounted =
       reduction == at::Reduction::Mean && !(weight && weight->defined());
@@ -244,13 +250,47 @@ Tensor nllLoss(const Tensor &x, const Tensor &target,
                 *name, count);
 }
 
-Tensor mseLoss(const Tensor &x, const Tensor &target, int64_t reduction) {
-  Tensor squares = at::pow(at::sub(x, target), 2);
+Tensor reducedLoss(const Tensor &losses, int64_t reduction) {
   if (reduction == at::Reduction::None)
-    return squares;
-  Tensor sum = squares.sum();
+    return losses;
+  Tensor sum = losses.sum();
   return reduction == at::Reduction::Sum ? sum
-                                         : meanOfElements(sum, squares.numel());
+                                         : meanOfElements(sum, losses.numel());
+}
+
+Tensor mseLoss(const Tensor &x, const Tensor &target, int64_t reduction) {
+  return reducedLoss(at::pow(at::sub(x, target), 2), reduction);
+}
+
+/// Quadratic up to `width`, then linear.
+Tensor smoothLoss(const Tensor &x, const Tensor &target, double width) {
+  Tensor distance = at::abs(at::sub(x, target));
+  if (width == 0)
+    return distance;
+  return at::where(distance.lt(width), distance.pow(2).mul(0.5 / width),
+                   distance.sub(0.5 * width));
+}
+
+Tensor smoothL1Loss(const Tensor &x, const Tensor &target, int64_t reduction,
+                    double beta) {
+  return reducedLoss(smoothLoss(x, target, beta), reduction);
+}
+
+Tensor huberLoss(const Tensor &x, const Tensor &target, int64_t reduction,
+                 double delta) {
+  return reducedLoss(smoothLoss(x, target, delta).mul(delta), reduction);
+}
+
+Tensor binaryLoss(const Tensor &x, const Tensor &target,
+                  const OptionalTensor &weight,
+                  const OptionalTensor &positiveWeight, int64_t reduction) {
+  Tensor logOdds = at::log_sigmoid(x);
+  if (positiveWeight && positiveWeight->defined())
+    logOdds = logOdds.mul(positiveWeight->sub(1).mul(target).add(1));
+  Tensor losses = at::rsub(target, 1).mul(x).sub(logOdds);
+  if (weight && weight->defined())
+    losses = losses.mul(*weight);
+  return reducedLoss(losses, reduction);
 }
 
 Tensor fullMean(const Tensor &x, std::optional<at::ScalarType> type) {
@@ -281,6 +321,9 @@ Overrides::Overrides(Recorder &recorder,
   add("aten::dropout_", &dropoutInPlace);
   add("aten::nll_loss_nd", &nllLoss);
   add("aten::mse_loss", &mseLoss);
+  add("aten::smooth_l1_loss", &smoothL1Loss);
+  add("aten::huber_loss", &huberLoss);
+  add("aten::binary_cross_entropy_with_logits", &binaryLoss);
   add("aten::mean", &fullMean);
 }
 

@@ -11,12 +11,29 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 
+#include <map>
 #include <string>
 
 namespace monarch {
 
 using ShapeRule = void (*)(const std::vector<c10::IValue> &arguments,
                            torch::jit::Stack &results);
+
+using ShapeTable = std::map<std::string, ShapeRule>;
+
+/// One function a family of ops.
+void addSpatialShapes(ShapeTable &table);
+void addReductionShapes(ShapeTable &table);
+
+/// Contiguous, with the options of another tensor.
+at::Tensor emptyOf(at::IntArrayRef sizes, const at::Tensor &like);
+/// The shape of one operand.
+template <size_t Operand>
+void likeOperand(const std::vector<c10::IValue> &arguments,
+                 torch::jit::Stack &results) {
+  const at::Tensor &x = arguments[Operand].toTensor();
+  results.emplace_back(emptyOf(x.sizes(), x));
+}
 
 /// By schema name ("aten::where.self"); null when LibTorch's own does.
 ShapeRule shapeRuleOf(const std::string &op);
