@@ -84,6 +84,47 @@ int64_t attentionBackwardBytes(const Attention &at, const Tensors &results) {
   return std::max(strided, blocks + byteCount(at.q) + at.maskCopy());
 }
 
+/// Elements of a window at each place of one side, over all rows.
+int64_t columnCount(const TensorType &weight, const TensorType &places) {
+  if (weight.shape[0] == 0 || places.shape[1] == 0)
+    return 0;
+  return elementCount(weight) / weight.shape[0] * elementCount(places) /
+         places.shape[1];
+}
+
+/// In float64 windows are laid out as columns; groups run one by one, on copies
+/// of their channels.
+int64_t convolutionBytes(const TensorType &x, const TensorType &weight,
+                         const TensorType &y, const Tensors &results) {
+  int64_t columns = 0;
+  if (weight.shape[0] == y.shape[1])
+    columns = columnCount(weight, y);
+  if (weight.shape[0] == x.shape[1]) // transposed
+    columns = std::max(columns, columnCount(weight, x));
+  int64_t bytes = columns * byteWidth(x.type);
+  const bool isGrouped =
+      weight.shape[1] != x.shape[1] && weight.shape[0] != x.shape[1];
+  const bool isDepthwise = weight.shape[1] == 1 && x.shape[1] > 1;
+  if (isGrouped || isDepthwise) {
+    bytes += byteCount(x) + byteCount(y);
+    for (const TensorType &result : results)
+      bytes += byteCount(result);
+  }
+  return bytes;
+}
+
+/// Two sums for each row and channel of [N, G, K, ...], float32 or wider.
+int64_t groupSumBytes(const TensorType &x) {
+  return 2 * x.shape[0] * x.shape[1] * x.shape[2] *
+         (x.type == DType::Float64 ? 8 : 4);
+}
+
+/// Rows of the table for each id, and what is known of the id.
+int64_t bagBytes(const TensorType &ids, int64_t width, int64_t rowWidth) {
+  constexpr int64_t PerId = 8 * 8;
+  return elementCount(ids) * (2 * width * rowWidth + PerId) + 256;
+}
+
 constexpr std::array Promoting = {
     "aten::add.Tensor", "aten::sub.Tensor",       "aten::mul.Tensor",
     "aten::div.Tensor", "aten::eq.Tensor",        "aten::ne.Tensor",
@@ -174,6 +215,30 @@ int64_t workspaceBytes(const std::string &name, const Tensors &operands,
   // Two rows of sums a thread.
   if (name == "aten::native_layer_norm_backward" && operands.size() > 4)
     return 2 * byteCount(operands[4]);
+  if (name == "aten::convolution")
+    return convolutionBytes(operands[0], operands[1], results[0], results);
+  if (name == "aten::convolution_backward")
+    return convolutionBytes(operands[1], operands[2], operands[0], results);
+  if (name == "monarch::embedding_bag")
+    return bagBytes(operands[1], byteWidth(operands[0].type),
+                    operands[0].shape[1]);
+  if (name == "monarch::embedding_bag_backward") {
+    // The ids are the first integers.
+    auto ids = std::find_if(
+        operands.begin(), operands.end(),
+        [](const TensorType &operand) { return !isFloating(operand.type); });
+    return bagBytes(*ids, byteWidth(operands[0].type), operands[0].shape[1]);
+  }
+  // Sums and centred squares; the gradient once more.
+  if (name == "monarch::batch_norm")
+    return 2 * byteCount(results[1]);
+  if (name == "monarch::batch_norm_backward")
+    return byteCount(operands[1]);
+  if (name == "monarch::group_norm_backward")
+    return groupSumBytes(operands[1]);
+  // Resampled with channels innermost.
+  if (name.starts_with("aten::upsample_"))
+    return byteCount(operands[0]) + byteCount(results[0]);
   if (name == "aten::clone" || name == "aten::_to_copy")
     return transposingBytes(operands[0], results[0]);
   if (name == "aten::index_select")

@@ -11,8 +11,9 @@ namespace {
 /// Ops that a degree is about, by name: no rule tells a head from a row.
 constexpr std::string_view AttentionOp = "monarch::attention";
 constexpr std::string_view HeadLabel = "h";
-constexpr std::array<std::string_view, 4> Products = {
-    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"};
+constexpr std::array<std::string_view, 5> Products = {
+    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm",
+    "aten::convolution"};
 
 bool isProduct(const Op &op) {
   return std::find(Products.begin(), Products.end(), op.name) != Products.end();

@@ -18,6 +18,8 @@ from typing import Callable, Optional
 
 import torch
 
+import zoo_vision
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from monarch_plan import export as exporter  # noqa: E402
 
@@ -123,7 +125,16 @@ TEXT = {
                          max_position_embeddings=16),
 }
 
-MODELS = {**TEXT}
+
+def beyond_text(name):
+    build, inputs = zoo_vision.MODELS[name]
+    return Entry(lambda dropout: build(),
+                 lambda model, rows, generator, labels: inputs(
+                     zoo_vision.Randoms(generator), rows),
+                 dynamic_batch=name not in zoo_vision.FIXED_BATCH)
+
+
+MODELS = {**TEXT, **{name: beyond_text(name) for name in zoo_vision.MODELS}}
 
 
 #===- Export -------------------------------------------------------------===#
