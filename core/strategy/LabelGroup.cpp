@@ -168,9 +168,14 @@ std::vector<int> LabelGroup::closure(const std::vector<int> &labels,
   return result;
 }
 
+void LabelGroup::addChoice(Choice choice, const std::vector<int> &labels) {
+  choiceColumns.push_back(makeColumn(*kinds[0], labels, choice.linearGroup));
+  allChoices.push_back(std::move(choice));
+}
+
 void LabelGroup::enumerate() {
   const OpKind &kind = *kinds[0];
-  allChoices.push_back({"whole", {}, -1});
+  addChoice({"whole", {}, -1}, {});
   if (!kind.rule)
     return;
   std::set<std::vector<int>> seen;
@@ -182,13 +187,12 @@ void LabelGroup::enumerate() {
       Choice choice{splitName(kind, labels), {}, -1};
       for (int label : labels)
         choice.labels.push_back(kind.labels[label]);
-      allChoices.push_back(std::move(choice));
+      addChoice(std::move(choice), labels);
     }
   }
   for (size_t i = 0; i < kind.rule->linear.size(); ++i)
     if (isFloatingGroup(kind, kind.rule->linear[i]))
-      allChoices.push_back(
-          {"pass" + std::to_string(i), {}, static_cast<int>(i)});
+      addChoice({"pass" + std::to_string(i), {}, static_cast<int>(i)}, {});
 }
 
 } // namespace monarch

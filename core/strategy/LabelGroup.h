@@ -22,16 +22,20 @@ public:
   std::vector<int> closure(const std::vector<int> &labels, size_t member) const;
   /// Whole, splits, passes.
   const std::vector<Choice> &choices() const { return allChoices; }
+  /// Of the first op under each of its choices.
+  const std::vector<Column> &columns() const { return choiceColumns; }
   const OpKind &kind(size_t member) const { return *kinds[member]; }
 
 private:
   void unite(const Graph &graph, const std::vector<OpId> &ops);
   void enumerate();
+  void addChoice(Choice choice, const std::vector<int> &labels);
 
   std::vector<const OpKind *> kinds;
   /// Per member and label: the number of its class.
   std::vector<std::vector<int>> classes;
   std::vector<Choice> allChoices;
+  std::vector<Column> choiceColumns;
 };
 
 /// "h", "s.1", "j.0:2.1:2", "i+k": see Choice::name.

@@ -109,6 +109,11 @@ Column StrategySpace::column(OpId op, const std::vector<SlotLabel> &labels,
                     linearGroup);
 }
 
+const Column &StrategySpace::columnOf(OpId op, int choice) const {
+  assert(impl->member[op] == 0 && "a backward op has no choice of its own");
+  return impl->group[op]->columns()[choice];
+}
+
 const std::vector<OpId> &StrategySpace::backwardOps(OpId forward) const {
   return impl->backward[forward];
 }

@@ -66,6 +66,8 @@ public:
   Column column(OpId op, const Choice &choice) const {
     return column(op, choice.labels, choice.linearGroup);
   }
+  /// Of `choices(op)[choice]`, made once.
+  const Column &columnOf(OpId op, int choice) const;
 
   /// Backward ops of a forward op, in order.
   const std::vector<OpId> &backwardOps(OpId forward) const;

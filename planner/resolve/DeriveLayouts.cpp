@@ -72,20 +72,20 @@ private:
   }
 
   int choiceWithResult(OpId op, const AxisState &state) const {
-    const auto &choices = space.choices(op);
-    for (size_t c = 0; c < choices.size(); ++c) {
-      const Column column = space.column(op, choices[c]);
+    const int count = static_cast<int>(space.choices(op).size());
+    for (int c = 0; c < count; ++c) {
+      const Column &column = space.columnOf(op, c);
       if (!column.results.empty() && column.results[0] == state)
-        return static_cast<int>(c);
+        return c;
     }
     return 0;
   }
   int choiceWithOperand(OpId op, const AxisState &state) const {
-    const auto &choices = space.choices(op);
-    for (size_t c = 0; c < choices.size(); ++c) {
-      const Column column = space.column(op, choices[c]);
+    const int count = static_cast<int>(space.choices(op).size());
+    for (int c = 0; c < count; ++c) {
+      const Column &column = space.columnOf(op, c);
       if (!column.operands.empty() && column.operands[0] == state)
-        return static_cast<int>(c);
+        return c;
     }
     return 0;
   }
@@ -119,7 +119,7 @@ private:
           const auto &want = wanted[op.results[0]];
           choice = want.empty() ? 0 : choiceWithResult(id, want[t]);
         }
-        const Column column = space.column(id, space.choices(id)[choice]);
+        const Column &column = space.columnOf(id, choice);
         for (size_t k = 0; k < op.operands.size(); ++k) {
           operandWants[k].resize(axes);
           operandWants[k][t] = column.operands[k];
@@ -203,7 +203,7 @@ private:
     if (choice == Follow)
       choice = followedChoice(id, axis);
     resolved[id][axis] = choice;
-    return space.column(id, space.choices(id)[choice]);
+    return space.columnOf(id, choice);
   }
 
   Column backwardColumn(OpId id, size_t axis) const {

@@ -1,8 +1,8 @@
 //===- Frontier.cpp - the cheapest choices of all ops on one mesh ---------===//
 #include "planner/search/Frontier.h"
+#include "planner/search/FrontierStates.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace monarch::planner {
 
@@ -41,54 +41,6 @@ namespace {
 bool isFollower(const StrategySpace &space, OpId op) {
   const OpRule *rule = space.rule(op);
   return rule && rule->follows;
-}
-
-struct State {
-  int64_t picoseconds = 0;
-  WalkState values;
-  int parent = -1; // in the step before
-  const OpOption *option = nullptr;
-};
-
-struct KeyHash {
-  size_t operator()(const std::vector<int> &key) const {
-    size_t hash = key.size();
-    for (int entry : key)
-      hash = hash * 1000003 ^ static_cast<size_t>(entry + 1);
-    return hash;
-  }
-};
-
-std::vector<int> keyOf(const State &state) {
-  std::vector<int> key;
-  for (const LiveValue &value : state.values.live) {
-    key.push_back(value.value);
-    key.push_back(value.home);
-    key.push_back(value.cotangent);
-    key.push_back(static_cast<int>(value.copies.size()));
-    key.insert(key.end(), value.copies.begin(), value.copies.end());
-  }
-  return key;
-}
-
-/// Cheapest of each key, then the cheapest `limit`, in order of cost.
-std::vector<State> pruned(std::vector<State> states, size_t limit) {
-  std::unordered_map<std::vector<int>, size_t, KeyHash> best;
-  std::vector<State> kept;
-  for (State &state : states) {
-    auto [entry, isNew] = best.try_emplace(keyOf(state), kept.size());
-    if (isNew)
-      kept.push_back(std::move(state));
-    else if (state.picoseconds < kept[entry->second].picoseconds)
-      kept[entry->second] = std::move(state);
-  }
-  std::stable_sort(kept.begin(), kept.end(),
-                   [](const State &a, const State &b) {
-                     return a.picoseconds < b.picoseconds;
-                   });
-  if (kept.size() > limit)
-    kept.resize(limit);
-  return kept;
 }
 
 /// What is walked of the forward ops, how much each counts, and which op of the
@@ -137,7 +89,8 @@ Sequence makeSequence(const StrategySpace &space,
 
 /// The path to a final state, as one option per walked op.
 std::vector<const OpOption *>
-pathTo(const std::vector<std::vector<State>> &steps, size_t last) {
+pathTo(const std::vector<std::vector<FrontierStates::Step>> &steps,
+       size_t last) {
   std::vector<const OpOption *> path(steps.size());
   size_t at = last;
   for (size_t step = steps.size(); step-- > 0;) {
@@ -166,34 +119,39 @@ searchFrontier(const StrategySpace &space, const SplitRules &rules,
     break;
   }
 
-  std::vector<std::vector<State>> steps;
-  std::vector<State> frontier(1);
+  std::vector<std::vector<FrontierStates::Step>> steps;
+  FrontierStates frontier;
+  frontier.add({}, 0, {});
+  FrontierStates next;
+  WalkState walk;
   for (size_t place = 0; place < sequence.walked.size(); ++place) {
     OpId op = sequence.walked[place];
-    std::vector<State> next;
+    next.clear();
+    const std::vector<OpOption> *own =
+        decides[op] ? &options.of(op, limits.combinations) : nullptr;
     for (size_t from = 0; from < frontier.size(); ++from) {
       auto add = [&](const OpOption *option) {
-        State state = frontier[from];
-        state.parent = static_cast<int>(from);
-        state.option = option;
-        if (option) {
-          OpCost cost = walker.apply(state.values, op, *option, place);
-          state.picoseconds += sequence.weight[place] * cost.total();
-        }
-        next.push_back(std::move(state));
+        frontier.load(from, walk);
+        int64_t picoseconds = frontier[from].picoseconds;
+        if (option)
+          picoseconds += sequence.weight[place] *
+                         walker.apply(walk, op, *option, place).total();
+        next.add(walk, picoseconds, {static_cast<int>(from), option});
       };
-      if (walker.isViewOfParameter(op))
+      if (walker.isViewOfParameter(op)) {
         add(nullptr);
-      else if (decides[op])
-        for (const OpOption &option : options.of(op, limits.combinations))
+      } else if (own) {
+        for (const OpOption &option : *own)
           add(&option);
-      else
-        add(&walker.follow(op, frontier[from].values, axes));
+      } else {
+        frontier.load(from, walk);
+        add(&walker.follow(op, walk, axes));
+      }
     }
-    frontier = pruned(std::move(next), limits.states);
-    steps.push_back(frontier);
-    for (State &state : steps.back())
-      state.values.live.clear();
+    frontier = next.cheapest(limits.states);
+    std::vector<FrontierStates::Step> &step = steps.emplace_back();
+    for (size_t i = 0; i < frontier.size(); ++i)
+      step.push_back(frontier[i].step);
   }
 
   std::vector<Assignment> result;

@@ -19,12 +19,29 @@ std::vector<int64_t> slowestCoordinates(const Mesh &mesh) {
 
 } // namespace
 
+Layout dualOf(Layout layout) {
+  for (AxisState &state : layout.states)
+    if (state.isPartial())
+      state = AxisState::replicated();
+  return canonical(std::move(layout));
+}
+
 int LayoutNumbers::of(const Layout &layout) {
   auto [entry, isNew] =
       numbers.try_emplace(layout, static_cast<int>(layouts.size()));
-  if (isNew)
+  if (isNew) {
     layouts.push_back(layout);
+    duals.push_back(-1);
+  }
   return entry->second;
+}
+
+int LayoutNumbers::dual(int number) {
+  if (duals[number] < 0) {
+    int dual = of(dualOf(layouts[number]));
+    duals[number] = dual;
+  }
+  return duals[number];
 }
 
 OpCosts::OpCosts(const StrategySpace &space, const Cluster &cluster,

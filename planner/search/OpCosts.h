@@ -16,15 +16,22 @@
 
 namespace monarch::planner {
 
+/// What is partial made whole.
+Layout dualOf(Layout layout);
+
 /// Layouts as numbers, so that the search compares and looks up fast.
 class LayoutNumbers {
 public:
   int of(const Layout &layout);
   const Layout &operator[](int number) const { return layouts[number]; }
+  /// The number of a layout's dual.
+  int dual(int number);
 
 private:
   std::map<Layout, int> numbers;
   std::deque<Layout> layouts;
+  /// -1: not asked for yet.
+  std::vector<int> duals;
 };
 
 class OpCosts {

@@ -20,13 +20,13 @@ public:
   OpOption run() {
     std::vector<Column> columns;
     for (int choice : option.choice)
-      columns.push_back(space.column(id, space.choices(id)[choice]));
+      columns.push_back(space.columnOf(id, choice));
     OpLayouts forward = layoutsOf(op, columns);
     for (const Layout &layout : forward.operands)
       option.operands.push_back(numberOf(layout));
     for (const Layout &layout : forward.results) {
       option.results.push_back(numberOf(layout));
-      option.resultDuals.push_back(numberOf(dualOf(layout)));
+      option.resultDuals.push_back(costs.numbers().dual(option.results.back()));
     }
     option.operandCotangents.assign(op.operands.size(), NoLayout);
     option.resultCotangents.assign(op.results.size(), NoLayout);
@@ -151,13 +151,6 @@ private:
 
 } // namespace
 
-Layout dualOf(Layout layout) {
-  for (AxisState &state : layout.states)
-    if (state.isPartial())
-      state = AxisState::replicated();
-  return canonical(std::move(layout));
-}
-
 OpOption OpOptions::derive(OpId op, const std::vector<int> &choice) const {
   return GroupDeriver(space, costs, op, choice).run();
 }
@@ -188,7 +181,7 @@ const OpOption &OpOptions::matching(OpId op, int number, bool ofResult) const {
   std::vector<int> choice(layout.states.size(), 0);
   for (size_t axis = 0; axis < choice.size(); ++axis)
     for (size_t c = 0; c < choices.size(); ++c) {
-      Column column = space.column(op, choices[c]);
+      const Column &column = space.columnOf(op, static_cast<int>(c));
       const std::vector<AxisState> &states =
           ofResult ? column.results : column.operands;
       if (!states.empty() && states[0] == layout.states[axis]) {

@@ -41,9 +41,6 @@ struct OpOption {
   }
 };
 
-/// What is partial made whole.
-Layout dualOf(Layout layout);
-
 class OpOptions {
 public:
   /// Everything must outlive it; the mesh has no data axes.

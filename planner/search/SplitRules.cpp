@@ -80,7 +80,7 @@ void SplitRules::findRowChoices() {
       continue;
     const std::vector<Choice> &choices = space.choices(id);
     for (size_t c = 1; c < choices.size() && rowChoices[i] == 0; ++c) {
-      Column column = space.column(id, choices[c]);
+      const Column &column = space.columnOf(id, static_cast<int>(c));
       bool fits = !choices[c].labels.empty();
       bool any = false;
       for (size_t k = 0; k < op.operands.size() && fits; ++k) {
@@ -92,7 +92,7 @@ void SplitRules::findRowChoices() {
       if (fits && any)
         rowChoices[i] = static_cast<int>(c);
     }
-    Column column = space.column(id, choices[rowChoices[i]]);
+    const Column &column = space.columnOf(id, rowChoices[i]);
     for (size_t k = 0; k < op.results.size(); ++k)
       if (op.results[k] != None && column.results[k].isSplit())
         rows[op.results[k]] = column.results[k];
@@ -108,7 +108,7 @@ bool SplitRules::splitsHeads(OpId op, int choice) const {
 
 bool SplitRules::splitsWeight(OpId id, int choice) const {
   const Op &op = space.graph().op(id);
-  Column column = space.column(id, space.choices(id)[choice]);
+  const Column &column = space.columnOf(id, choice);
   for (size_t k = 0; k < op.operands.size(); ++k)
     if (op.operands[k] != None && parameterRoots[op.operands[k]] >= 0 &&
         space.graph().value(op.operands[k]).shape.size() >= 2)
@@ -120,10 +120,7 @@ bool SplitRules::leavesBlocks(OpId id, const MeshPlan &plan,
                               const std::vector<int> &before, int choice,
                               bool evenly) const {
   const Op &op = space.graph().op(id);
-  Column column = space.column(id, space.choices(id)[choice]);
-  std::vector<Column> columns;
-  for (int earlier : before)
-    columns.push_back(space.column(id, space.choices(id)[earlier]));
+  const Column &column = space.columnOf(id, choice);
   int firstAxis = plan.dataAxes;
   int64_t ranks = plan.mesh.axes[firstAxis + before.size()].size;
 
@@ -137,8 +134,8 @@ bool SplitRules::leavesBlocks(OpId id, const MeshPlan &plan,
         continue;
       int64_t extent = dim.sections[s].factors[state.factors[s]];
       int64_t parts = ranks;
-      for (size_t i = 0; i < columns.size(); ++i) {
-        const AxisState &other = stateOf(columns[i]);
+      for (size_t i = 0; i < before.size(); ++i) {
+        const AxisState &other = stateOf(space.columnOf(id, before[i]));
         if (other.isSplit() && other.dim == state.dim &&
             other.factors[s] == state.factors[s])
           parts *= plan.mesh.axes[firstAxis + i].size;
@@ -149,12 +146,14 @@ bool SplitRules::leavesBlocks(OpId id, const MeshPlan &plan,
     return true;
   };
   for (size_t k = 0; k < op.operands.size(); ++k)
-    if (!hasBlocks(op.operands[k],
-                   [k](const Column &c) { return c.operands[k]; }))
+    if (!hasBlocks(op.operands[k], [k](const Column &c) -> const AxisState & {
+          return c.operands[k];
+        }))
       return false;
   for (size_t k = 0; k < op.results.size(); ++k)
-    if (!hasBlocks(op.results[k],
-                   [k](const Column &c) { return c.results[k]; }))
+    if (!hasBlocks(op.results[k], [k](const Column &c) -> const AxisState & {
+          return c.results[k];
+        }))
       return false;
   return true;
 }
@@ -181,19 +180,30 @@ std::vector<int> SplitRules::allowed(OpId op, const MeshPlan &plan,
   return attention ? std::vector<int>{0} : free;
 }
 
+bool SplitRules::splitsSomewhere(OpId op, const MeshPlan &plan,
+                                 std::vector<int> &choices) const {
+  if (choices.size() == plan.mesh.axes.size() - plan.dataAxes)
+    return false;
+  for (int choice : allowed(op, plan, choices)) {
+    if (choice != 0 && static_cast<int>(choices.size()) >= plan.rowAxes)
+      return true;
+    choices.push_back(choice);
+    bool splits = splitsSomewhere(op, plan, choices);
+    choices.pop_back();
+    if (splits)
+      return true;
+  }
+  return false;
+}
+
 bool SplitRules::canSplit(const MeshPlan &plan) const {
   if (plan.tensorAxes() == 0)
     return true;
-  for (OpId op : attentions) {
-    bool any = false;
-    for (const std::vector<int> &choices : combinations(*this, op, plan, 64))
-      any |= std::any_of(choices.begin() + plan.rowAxes, choices.end(),
-                         [](int choice) { return choice != 0; });
-    if (!any)
-      return false;
-  }
+  std::vector<int> choices;
   if (hasAttention())
-    return true;
+    return std::all_of(attentions.begin(), attentions.end(), [&](OpId op) {
+      return splitsSomewhere(op, plan, choices);
+    });
   // Without attention: on each axis at least one product splits its weight.
   for (int axis = 0; axis < plan.tensorAxes(); ++axis) {
     bool any = false;

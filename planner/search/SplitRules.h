@@ -38,6 +38,9 @@ private:
   void findRowChoices();
   bool splitsHeads(OpId op, int choice) const;
   bool splitsWeight(OpId op, int choice) const;
+  /// Some choices that begin with these split the op on a tp axis.
+  bool splitsSomewhere(OpId op, const MeshPlan &plan,
+                       std::vector<int> &choices) const;
   /// Every factor that this choice cuts has at least one index for each rank
   /// (evenly: as many), in view of what the axes before it left.
   bool leavesBlocks(OpId op, const MeshPlan &plan,

@@ -18,10 +18,20 @@ void insert(WalkState &state, LiveValue value) {
   auto place = std::lower_bound(
       state.live.begin(), state.live.end(), value.value,
       [](const LiveValue &a, ValueId b) { return a.value < b; });
-  state.live.insert(place, std::move(value));
+  state.live.insert(place, value);
 }
 
 } // namespace
+
+int LayoutSets::with(int set, int layout) {
+  std::vector<int> larger = sets[set];
+  larger.insert(std::lower_bound(larger.begin(), larger.end(), layout), layout);
+  auto [entry, isNew] =
+      numbers.try_emplace(larger, static_cast<int>(sets.size()));
+  if (isNew)
+    sets.push_back(std::move(larger));
+  return entry->second;
+}
 
 Walker::Walker(const StrategySpace &space, const SplitRules &rules,
                const OpCosts &costs, const OpOptions &options)
@@ -68,7 +78,7 @@ const OpOption &Walker::follow(OpId op, const WalkState &state,
 
 LiveValue Walker::makeLive(ValueId value, size_t result,
                            const OpOption &option) const {
-  LiveValue made{value, option.results[result], NoLayout, {}};
+  LiveValue made{value, option.results[result], NoLayout, 0};
   if (hasGradient[value])
     made.cotangent = option.resultCotangents[result] != NoLayout
                          ? option.resultCotangents[result]
@@ -83,24 +93,23 @@ int64_t Walker::readParameter(WalkState &state, ValueId value, int wanted) {
     wanted = options.wanting(view, wanted).operands[0];
     value = graph.op(view).operands[0];
   }
-  if (costs.numbers()[wanted] != dualOf(costs.numbers()[wanted]))
-    wanted = costs.numbers().of(dualOf(costs.numbers()[wanted]));
+  wanted = costs.numbers().dual(wanted);
   if (LiveValue *known = find(state, value))
     return fetch(*known, wanted);
-  insert(state, LiveValue{value, wanted, NoLayout, {}});
+  insert(state, LiveValue{value, wanted, NoLayout, 0});
   return 0;
 }
 
 int64_t Walker::fetch(LiveValue &value, int wanted) {
-  auto place =
-      std::lower_bound(value.copies.begin(), value.copies.end(), wanted);
-  if (wanted == value.home || (place != value.copies.end() && *place == wanted))
+  const std::vector<int> &copies = copySets[value.copies];
+  if (wanted == value.home ||
+      std::binary_search(copies.begin(), copies.end(), wanted))
     return 0;
   int64_t cheapest = costs.reshardPicoseconds(value.value, value.home, wanted);
-  for (int copy : value.copies)
+  for (int copy : copies)
     cheapest =
         std::min(cheapest, costs.reshardPicoseconds(value.value, copy, wanted));
-  value.copies.insert(place, wanted);
+  value.copies = copySets.with(value.copies, wanted);
   return cheapest;
 }
 

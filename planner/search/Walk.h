@@ -14,13 +14,29 @@
 
 namespace monarch::planner {
 
+/// Sets of layouts as numbers, so that states hold no lists; 0 is the empty
+/// set.
+class LayoutSets {
+public:
+  /// Ascending.
+  const std::vector<int> &operator[](int set) const { return sets[set]; }
+  /// The set with one layout more, which is not in it.
+  int with(int set, int layout);
+
+private:
+  std::vector<std::vector<int>> sets = {{}};
+  std::map<std::vector<int>, int> numbers = {{{}, 0}};
+};
+
 /// A value that some later op reads; layouts by number.
 struct LiveValue {
   ValueId value = None;
   int home = NoLayout;
   /// NoLayout: no gradient.
   int cotangent = NoLayout;
-  std::vector<int> copies;
+  /// Copies in other layouts than its home, by the number of their set.
+  int copies = 0;
+  bool operator==(const LiveValue &) const = default;
 };
 
 struct WalkState {
@@ -74,6 +90,7 @@ private:
   const OpCosts &costs;
   const OpOptions &options;
   std::vector<bool> hasGradient;
+  LayoutSets copySets;
   std::vector<ValueId> alias;
   std::vector<int64_t> lastUse;
 };
