@@ -204,13 +204,20 @@ Expected<Resolved> Resolver::run() {
   }
   result.layout = derived.home;
   result.stage = derived.homeStage;
-  program.modelDigest = digest(graph);
   predict(program);
   return std::move(result);
 }
 
 Expected<Resolved> resolve(const StrategySpace &space,
                            const Decisions &decisions) {
+  Expected<Resolved> resolved = resolveToPrice(space, decisions);
+  if (resolved)
+    resolved->program.modelDigest = digest(space.graph());
+  return resolved;
+}
+
+Expected<Resolved> resolveToPrice(const StrategySpace &space,
+                                  const Decisions &decisions) {
   if (std::vector<Error> errors = check(decisions, space); !errors.empty())
     return errors.front();
   return Resolver(space, decisions).run();

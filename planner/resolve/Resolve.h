@@ -46,5 +46,9 @@ struct Resolved {
 
 Expected<Resolved> resolve(const StrategySpace &space,
                            const Decisions &decisions);
+/// The same, but its program does not say of which model it is: for search,
+/// where a digest of the graph for each plan would cost as much as its price.
+Expected<Resolved> resolveToPrice(const StrategySpace &space,
+                                  const Decisions &decisions);
 
 } // namespace monarch::planner

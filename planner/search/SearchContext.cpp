@@ -65,7 +65,7 @@ std::optional<PricedPlan> SearchContext::priced(const Degrees &degrees,
                                                 Decisions decisions) {
   ++plansPriced;
   Expected<Resolved> resolved =
-      resolve(*unit(degrees.unitRows).space, decisions);
+      resolveToPrice(*unit(degrees.unitRows).space, decisions);
   if (!resolved)
     return std::nullopt;
   Expected<Price> cost = price(resolved->program, cluster);
