@@ -37,6 +37,11 @@ static Expr fromTerms(std::map<std::vector<ShardRef>, int64_t> &&constants) {
 }
 
 Expr monarch::operator+(const Expr &a, const Expr &b) {
+  // Nearly all expressions have one term.
+  if (a.terms.empty() && b.terms.size() == 1)
+    return b;
+  if (b.terms.empty() && a.terms.size() == 1)
+    return a;
   std::map<std::vector<ShardRef>, int64_t> constants;
   for (const Expr *expr : {&a, &b})
     for (const Expr::Term &term : expr->terms)
@@ -44,14 +49,27 @@ Expr monarch::operator+(const Expr &a, const Expr &b) {
   return fromTerms(std::move(constants));
 }
 
+static Expr::Term product(const Expr::Term &left, const Expr::Term &right) {
+  Expr::Term result{left.constant * right.constant, {}};
+  result.sizes.reserve(left.sizes.size() + right.sizes.size());
+  std::merge(left.sizes.begin(), left.sizes.end(), right.sizes.begin(),
+             right.sizes.end(), std::back_inserter(result.sizes));
+  return result;
+}
+
 Expr monarch::operator*(const Expr &a, const Expr &b) {
+  if (a.terms.size() == 1 && b.terms.size() == 1) {
+    Expr result;
+    Expr::Term term = product(a.terms[0], b.terms[0]);
+    if (term.constant != 0)
+      result.terms.push_back(std::move(term));
+    return result;
+  }
   std::map<std::vector<ShardRef>, int64_t> constants;
   for (const Expr::Term &left : a.terms)
     for (const Expr::Term &right : b.terms) {
-      std::vector<ShardRef> sizes;
-      std::merge(left.sizes.begin(), left.sizes.end(), right.sizes.begin(),
-                 right.sizes.end(), std::back_inserter(sizes));
-      constants[std::move(sizes)] += left.constant * right.constant;
+      Expr::Term term = product(left, right);
+      constants[std::move(term.sizes)] += term.constant;
     }
   return fromTerms(std::move(constants));
 }

@@ -90,6 +90,12 @@ RoleWriter::RoleWriter(Role &role) : role(role) {
 }
 
 Expr RoleWriter::fold(const Expr &expr) const {
+  bool isFolded = true;
+  for (const Expr::Term &term : expr.terms)
+    for (const ShardRef &size : term.sizes)
+      isFolded &= !role.shards[size.shard].cuts.empty();
+  if (isFolded)
+    return expr;
   Expr sum;
   for (const Expr::Term &term : expr.terms) {
     Expr product = Expr::constant(term.constant);
