@@ -10,13 +10,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <set>
 
 namespace monarch {
 
 namespace {
 
-constexpr int MaxDepth = 128;
+constexpr size_t MaxDepth = 128;
 constexpr size_t LineWidth = 100;
 
 /// RFC 6901: "~" and "/" inside a key are escaped.
@@ -94,6 +93,98 @@ bool writeLine(const Json &json, std::string &out, size_t limit) {
   return out.size() <= limit;
 }
 
+/// Builds the document from the parser's events. What an object or array holds
+/// is gathered first, so that each is filled once: growing one copies its keys.
+struct TreeBuilder {
+  /// Of the containers that are open: where their part of `values` and `keys`
+  /// begins.
+  struct Level {
+    size_t value, key;
+  };
+  std::vector<Level> open;
+  std::vector<Json> values;
+  std::vector<std::string> keys;
+  std::string problem;
+
+  bool add(Json value) {
+    values.push_back(std::move(value));
+    return isShallow();
+  }
+  bool isShallow() {
+    if (open.size() <= MaxDepth)
+      return true;
+    problem = "JSON nested deeper than " + std::to_string(MaxDepth);
+    return false;
+  }
+  bool start() {
+    if (!isShallow())
+      return false;
+    open.push_back({values.size(), keys.size()});
+    return true;
+  }
+  /// Ends a container: what it held gives way to itself.
+  bool end(Json container) {
+    values.resize(open.back().value);
+    keys.resize(open.back().key);
+    open.pop_back();
+    values.push_back(std::move(container));
+    return true;
+  }
+  bool areDistinct() {
+    if (keys.size() < open.back().key + 2)
+      return true;
+    std::vector<std::string_view> sorted(keys.begin() + open.back().key,
+                                         keys.end());
+    std::sort(sorted.begin(), sorted.end());
+    auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice == sorted.end())
+      return true;
+    problem = "key \"" + std::string(*twice) + "\" twice in an object";
+    return false;
+  }
+
+  // The interface that nlohmann's parser calls.
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(int64_t value) { return add(value); }
+  bool number_unsigned(uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string &) { return add(value); }
+  bool string(std::string &value) { return add(std::move(value)); }
+  bool binary(Json::binary_t &value) { return add(std::move(value)); }
+  bool key(std::string &value) {
+    keys.push_back(std::move(value));
+    return isShallow();
+  }
+  bool start_object(size_t) { return start(); }
+  bool start_array(size_t) { return start(); }
+  bool end_object() {
+    if (!areDistinct())
+      return false;
+    Json::object_t object;
+    object.reserve(keys.size() - open.back().key);
+    auto value = values.begin() + open.back().value;
+    for (auto name = keys.begin() + open.back().key; name != keys.end(); ++name)
+      static_cast<Json::object_t::Container &>(object).emplace_back(
+          std::move(*name), std::move(*value++));
+    return end(std::move(object));
+  }
+  bool end_array() {
+    auto begin = values.begin() + open.back().value;
+    return end(Json::array_t(std::make_move_iterator(begin),
+                             std::make_move_iterator(values.end())));
+  }
+  bool parse_error(size_t, const std::string &,
+                   const Json::exception &exception) {
+    // "[json.exception.parse_error.101] parse error at line 1, ...".
+    std::string_view message = exception.what();
+    size_t end = message.find("] ");
+    problem = "not JSON: " + std::string(end == std::string_view::npos
+                                             ? message
+                                             : message.substr(end + 2));
+    return false;
+  }
+};
+
 /// `used` columns are taken on the current line already.
 void write(const Json &json, std::string &out, size_t indent, size_t used) {
   size_t start = out.size();
@@ -136,36 +227,10 @@ Expected<Json> parseJson(std::string_view text, const std::string &where) {
     return Error{"MP1903", ExitCode::BadInput, std::move(what), where,
                  "write the file again with the tool that made it"};
   };
-  std::vector<std::set<std::string>> keys;
-  std::string problem;
-  auto check = [&](int depth, Json::parse_event_t event, Json &parsed) {
-    if (depth > MaxDepth && problem.empty())
-      problem = "JSON nested deeper than " + std::to_string(MaxDepth);
-    if (event == Json::parse_event_t::object_start)
-      keys.emplace_back();
-    else if (event == Json::parse_event_t::object_end)
-      keys.pop_back();
-    else if (event == Json::parse_event_t::key &&
-             !keys.back().insert(parsed.get<std::string>()).second &&
-             problem.empty())
-      problem = "key \"" + parsed.get<std::string>() + "\" twice in an object";
-    return problem.empty();
-  };
-  try {
-    Json json = Json::parse(text.begin(), text.end(), check);
-    if (!problem.empty())
-      return refuse(problem);
-    return json;
-  } catch (const Json::exception &exception) {
-    if (!problem.empty())
-      return refuse(problem);
-    // "[json.exception.parse_error.101] parse error at line 1, ...".
-    std::string_view message = exception.what();
-    size_t end = message.find("] ");
-    return refuse("not JSON: " + std::string(end == std::string_view::npos
-                                                 ? message
-                                                 : message.substr(end + 2)));
-  }
+  TreeBuilder builder;
+  if (!Json::sax_parse(text.begin(), text.end(), &builder))
+    return refuse(std::move(builder.problem));
+  return std::move(builder.values.front());
 }
 
 std::string writeJson(const Json &json) {
@@ -294,8 +359,9 @@ std::vector<std::pair<std::string, JsonValue>> JsonValue::fields() const {
   if (!json->is_object()) {
     fail("expected an object");
   } else if (ok()) {
-    for (const auto &[key, child] : json->items())
-      values.emplace_back(key, JsonValue(document, &child));
+    values.reserve(json->size());
+    for (auto field = json->begin(); field != json->end(); ++field)
+      values.emplace_back(field.key(), JsonValue(document, &*field));
   }
   return values;
 }
@@ -313,9 +379,9 @@ std::optional<JsonValue> JsonValue::find(std::string_view key) const {
     fail("expected an object");
     return std::nullopt;
   }
-  for (const auto &[name, child] : json->items())
-    if (name == key)
-      return JsonValue(document, &child);
+  for (auto field = json->begin(); field != json->end(); ++field)
+    if (field.key() == key)
+      return JsonValue(document, &*field);
   return std::nullopt;
 }
 
