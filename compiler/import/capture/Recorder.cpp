@@ -387,8 +387,29 @@ void Recorder::record(const c10::OperatorHandle &handle,
     onBackwardOp(static_cast<OpId>(graph.ops.size() - 1));
 }
 
+namespace {
+
+/// Each op by name, not a fallback of the key: it wins over any kernel that
+/// LibTorch has or gets there. Once for the process, never taken back: there
+/// are thousands, and they run only where a recorded tensor or a scope brings
+/// the key.
+void registerKernels() {
+  [[maybe_unused]] static const auto *kernels = [] {
+    auto *registered = new std::vector<c10::RegistrationHandleRAII>;
+    auto &dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName &name : dispatcher.getAllOpNames())
+      if (dispatcher.findSchema(name))
+        registered->push_back(dispatcher.registerImpl(
+            name, DispatchKey::Fake,
+            c10::KernelFunction::makeFromBoxedFunction<&recordKernel>(),
+            std::nullopt, nullptr, "recorder"));
+    return registered;
+  }();
+}
+
+} // namespace
+
 struct RecordingScope::State {
-  std::vector<c10::RegistrationHandleRAII> kernels;
   c10::impl::IncludeDispatchKeyGuard include{Recording};
   bool reappliedViews =
       functionalization::getFunctionalizationReapplyViewsTLS();
@@ -399,15 +420,7 @@ RecordingScope::RecordingScope(Recorder &recorder)
   TORCH_CHECK(current == nullptr, "a recording is under way");
   current = &recorder;
   registerOps();
-  // Each op by name, not a fallback of the key: it wins over any kernel that
-  // LibTorch has or gets there.
-  auto &dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName &name : dispatcher.getAllOpNames())
-    if (dispatcher.findSchema(name))
-      state->kernels.push_back(dispatcher.registerImpl(
-          name, DispatchKey::Fake,
-          c10::KernelFunction::makeFromBoxedFunction<&recordKernel>(),
-          std::nullopt, nullptr, "recorder"));
+  registerKernels();
   functionalization::setFunctionalizationReapplyViewsTLS(true);
 }
 
