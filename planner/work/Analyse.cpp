@@ -265,12 +265,12 @@ int Analyser::sourceNumber(OpId id) {
 
 /// Of repeated heads, how many are different.
 double Analyser::groupedShare(ValueId keys) const {
-  const OpId producer = graph.value(classes.root(keys)).producer;
-  if (producer == None || graph.op(producer).name != "aten::clone")
-    return 1;
-  const ValueId source = classes.root(graph.op(producer).operands[0]);
-  return static_cast<double>(elementCount(graph.value(source))) /
-         static_cast<double>(elementCount(graph.value(keys)));
+  ValueId source = classes.root(keys);
+  const OpId producer = graph.value(source).producer;
+  if (producer != None && graph.op(producer).name == "aten::clone")
+    source = classes.root(graph.op(producer).operands[0]);
+  return std::min(1.0, static_cast<double>(elementCount(graph.value(source))) /
+                           static_cast<double>(elementCount(graph.value(keys))));
 }
 
 void Analyser::addAttention(PhaseWork &work, const Op &op) {
