@@ -21,25 +21,6 @@ struct WorkKey {
   }
 };
 
-/// A graph with one layer of each kind stands for all layers.
-ModelWork workFor(const ModelShape &model, const KernelStyle &style) {
-  ModelShape small = model;
-  std::vector<int64_t> repeats = {model.layers};
-  const int64_t dense = model.denseLayerCount();
-  small.layers = 1;
-  if (model.experts && dense > 0 && dense < model.layers) {
-    small.layers = 2;
-    small.experts->denseLayers = 1;
-    repeats = {dense, model.layers - dense};
-  }
-  auto graph = buildGraph(small);
-  if (!graph) {
-    fmt::print(stderr, "{}\n", toString(graph.error()));
-    std::exit(70);
-  }
-  return *planner::workOf(*graph, style, repeats);
-}
-
 } // namespace
 
 Predictor::Predictor(const std::vector<Row> &rows) : rows(rows) {
@@ -51,7 +32,12 @@ Predictor::Predictor(const std::vector<Row> &rows) : rows(rows) {
     if (found != keys.end())
       continue;
     keys.push_back(key);
-    works.push_back(workFor(row.model, row.target.style));
+    auto work = workFor(row.model, row.target.style);
+    if (!work) {
+      fmt::print(stderr, "{}\n", toString(work.error()));
+      std::exit(static_cast<int>(work.error().code));
+    }
+    works.push_back(*work);
   }
 }
 

@@ -51,8 +51,9 @@ ModelShape modelOf(const Json &json, const Source &source) {
   model.headDim = integer(json, "head_dim", model.hidden / model.heads);
   model.mlpHidden = integer(json, "ffn_hidden", 4 * model.hidden);
   model.vocabulary = integer(json, "vocab", source.vocabulary);
-  model.sequence = integer(json, "seq_len", 1);
-  model.isTied = model.family == ModelFamily::Gpt;
+  model.sequence = integer(json, "seq_len", source.sequence);
+  model.isTied =
+      model.family == ModelFamily::Gpt && text(json, "untied") != "true";
   model.dropout = model.family == ModelFamily::Gpt ? source.dropout : 0;
   if (has(json, "experts")) {
     ExpertShape experts;
@@ -220,7 +221,55 @@ std::vector<StepLayout> openLayouts(const Json &json, const Row &row) {
   return layouts;
 }
 
+/// Records that give a model by the arguments of its command line.
+Json spelledOut(const Json &record) {
+  if (!record.contains("megatron_args"))
+    return record;
+  Json json = record;
+  const Json &from = record["megatron_args"];
+  static const std::pair<const char *, const char *> names[] = {
+      {"num_layers", "layers"},
+      {"hidden_size", "hidden"},
+      {"num_attention_heads", "heads"},
+      {"num_query_groups", "kv_heads"},
+      {"ffn_hidden_size", "ffn_hidden"},
+      {"vocab_size", "vocab"},
+      {"seq_length", "seq_len"},
+      {"micro_batch_size", "micro_batch"},
+      {"global_batch_size", "global_batch_sequences"},
+      {"sequence_parallel", "sequence_parallel"}};
+  for (auto [theirs, own] : names)
+    if (from.contains(theirs))
+      json[own] = from[theirs];
+  if (from.value("use_distributed_optimizer", false))
+    json["sharding"] = "dist_optimizer";
+  if (from.contains("num_layers_per_virtual_pipeline_stage"))
+    json["virtual_pp"] =
+        from["num_layers"].get<int64_t>() / integer(record, "pp", 1) /
+        from["num_layers_per_virtual_pipeline_stage"].get<int64_t>();
+  json["gated_mlp"] = from.value("swiglu", false);
+  json["untied"] = from.value("untie_embeddings_and_output_weights", false);
+  return json;
+}
+
 } // namespace
+
+/// A graph with one layer of each kind stands for all layers.
+Expected<ModelWork> workFor(const ModelShape &model, const KernelStyle &style) {
+  ModelShape small = model;
+  std::vector<int64_t> repeats = {model.layers};
+  const int64_t dense = model.denseLayerCount();
+  small.layers = 1;
+  if (model.experts && dense > 0 && dense < model.layers) {
+    small.layers = 2;
+    small.experts->denseLayers = 1;
+    repeats = {dense, model.layers - dense};
+  }
+  auto graph = buildGraph(small);
+  if (!graph)
+    return graph.error();
+  return workOf(*graph, style, repeats);
+}
 
 Expected<std::vector<Source>> readSources(const std::string &path) {
   auto content = readFile(path);
@@ -237,6 +286,7 @@ Expected<std::vector<Source>> readSources(const std::string &path) {
       source.match.emplace_back(field, part.get<std::string>());
     source.target = entry["target"];
     source.dropout = entry.value("dropout", 0.0);
+    source.sequence = entry.value("sequence", int64_t(1));
     source.vocabulary = entry.value("vocabulary", int64_t(50257));
     source.isTuned = entry.value("tuned", false);
     source.endsOneLayerFewer = entry.value("ends_one_layer_fewer", false);
@@ -256,7 +306,7 @@ Expected<std::vector<Source>> readSources(const std::string &path) {
 }
 
 Expected<Reading> readRows(const std::string &path,
-                           const std::vector<Source> &sources) {
+                           const std::vector<Source> &sources, bool needsTime) {
   auto content = readFile(path);
   if (!content)
     return content.error();
@@ -264,10 +314,11 @@ Expected<Reading> readRows(const std::string &path,
   if (!json)
     return json.error();
   Reading reading;
-  for (const Json &entry : *json) {
+  for (const Json &record : *json) {
     Row row;
-    row.id = text(entry, "id");
-    row.json = entry;
+    row.id = text(record, "id");
+    row.json = spelledOut(record);
+    const Json &entry = row.json;
     row.split = text(entry, "suggested_split");
     auto leave = [&](std::string why) {
       reading.leftOut.emplace_back(row.id, std::move(why));
@@ -290,9 +341,14 @@ Expected<Reading> readRows(const std::string &path,
       leave("no dimensions");
       continue;
     }
-    if (!isLayer && (!has(entry, "target_seconds_per_iteration") ||
-                     !has(entry, "global_batch_sequences") ||
-                     text(entry, "oom") == "true")) {
+    if (!needsTime && !has(entry, "global_batch_sequences"))
+      row.json["global_batch_sequences"] =
+          integer(entry, "micro_batch", 1) * integer(entry, "dp", 1) *
+          integer(entry, "gradient_accumulation", 1);
+    if (needsTime && !isLayer &&
+        (!has(entry, "target_seconds_per_iteration") ||
+         !has(entry, "global_batch_sequences") ||
+         text(entry, "oom") == "true")) {
       leave("no time or batch");
       continue;
     }
@@ -313,7 +369,7 @@ Expected<Reading> readRows(const std::string &path,
     if (isLayer) {
       row.layerForward = entry["layer_forward_ms"].get<double>() / 1e3;
       row.layerBackward = entry["layer_backward_ms"].get<double>() / 1e3;
-    } else {
+    } else if (needsTime) {
       row.seconds = entry["target_seconds_per_iteration"];
     }
     reading.rows.push_back(std::move(row));

@@ -19,6 +19,7 @@ struct Source {
   std::string target;
   double dropout = 0;
   int64_t vocabulary = 50257;
+  int64_t sequence = 1;
   /// Unknown chunks and micro-batches were chosen by trying.
   bool isTuned = false;
   bool endsOneLayerFewer = false;
@@ -57,6 +58,10 @@ struct Reading {
   std::vector<std::pair<std::string, std::string>> leftOut;
 };
 Expected<Reading> readRows(const std::string &path,
-                           const std::vector<Source> &sources);
+                           const std::vector<Source> &sources,
+                           bool needsTime = true);
+/// Work of a model whose layers repeat, from a graph with one of each kind.
+Expected<planner::ModelWork> workFor(const planner::ModelShape &model,
+                                     const planner::KernelStyle &style);
 
 } // namespace monarch::bench

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "bench/ground_truth/Fit.h"
+#include "bench/ground_truth/Memory.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -91,6 +92,11 @@ int main(int argc, char **argv) {
     printErrors(key.first + " " + key.second, errorsOf(residuals));
   for (const auto &[split, residuals] : splits)
     printErrors("all " + split, errorsOf(residuals));
+  if (!memoryPath.empty())
+    if (auto error = reportMemory(memoryPath, *sources, printsRows)) {
+      fmt::print(stderr, "{}\n", toString(*error));
+      return 3;
+    }
   fmt::print("left out: {}\n", reading->leftOut.size());
   return 0;
 }

@@ -127,9 +127,14 @@ Target readTarget(const Json &entry) {
   t.defaultsToSequenceParallel =
       entry.value("sequence_parallel_by_default", false);
   t.weightBytes = entry.value("weight_bytes", 2.0);
+  t.restBytes = entry.value("weight_bytes_at_rest", t.weightBytes);
   t.mainGradientBytes = entry.value("main_gradient_bytes", 4.0);
   t.optimizerStateBytes = entry.value("optimizer_state_bytes", 12.0);
   t.logitBytes = entry.value("logit_bytes", 10.0);
+  t.chunkedLogitBytes = entry.value("chunked_logit_bytes", 6.0);
+  t.scoreBytes = entry.value("score_bytes", 5.0);
+  t.fragmentation = entry.value("fragmentation", 0.0);
+  t.contextGiB = entry.value("context_gib", 1.6);
   t.maxSharding = shardings.at(entry["max_sharding"]);
   t.hasTensor = entry.value("tensor", true);
   t.hasPipeline = entry.value("pipeline", true);

@@ -58,10 +58,22 @@ struct Target {
   /// Memory, bytes a parameter: weight, gradient, and the optimizer's, which
   /// the optimizer sharding divides.
   double weightBytes = 2;
+  /// The same where it lies between uses, when it is gathered for use.
+  double restBytes = 2;
   double mainGradientBytes = 4;
   double optimizerStateBytes = 12;
   /// Copies of the logits at the peak, bytes an element.
   double logitBytes = 10;
+  /// The same where chunks of layers take turns: the loss is done before the
+  /// next chunk starts.
+  double chunkedLogitBytes = 6;
+  /// Saved for each score where attention is spelled out: probabilities, their
+  /// mask and what is left of them.
+  double scoreBytes = 5;
+  /// What the allocator holds beyond what is allocated, of the activations;
+  /// context, communication buffers and all else that the driver counts.
+  double fragmentation = 0;
+  double contextGiB = 1.6;
   /// What it can express.
   Sharding maxSharding = Sharding::Optimizer;
   bool hasTensor = true, hasPipeline = true, hasInterleaving = true,
