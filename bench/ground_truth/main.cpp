@@ -1,13 +1,15 @@
 //===- main.cpp - errors on published measurements ------------------------===//
 //
-//   ground-truth --data FILE [--rows] [--fit] [--constants]
+//   ground-truth --data FILE --sources FILE [--memory FILE] [--rows] [--fit]
+//                [--band]
 //
 // Prints errors by split and source. --fit fits the constants to the calibrate
-// rows first; --rows prints each row.
+// rows first, --band the widths; --rows prints each row.
 //
 //===----------------------------------------------------------------------===//
 #include "bench/ground_truth/Fit.h"
 #include "bench/ground_truth/Memory.h"
+#include "bench/ground_truth/Report.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,7 +36,7 @@ void printHeader() {
 int main(int argc, char **argv) {
   CLI::App app("Errors of the step model on published measurements");
   std::string data, sourcesPath, memoryPath;
-  bool printsRows = false, fits = false;
+  bool printsRows = false, fits = false, estimates = false;
   std::string only;
   app.add_option("--data", data)->required();
   app.add_option("--sources", sourcesPath)->required();
@@ -42,6 +44,7 @@ int main(int argc, char **argv) {
   app.add_flag("--rows", printsRows);
   app.add_option("--only", only);
   app.add_flag("--fit", fits);
+  app.add_flag("--band", estimates);
   CLI11_PARSE(app, argc, argv);
   auto sources = readSources(sourcesPath);
   if (!sources) {
@@ -92,6 +95,10 @@ int main(int argc, char **argv) {
     printErrors(key.first + " " + key.second, errorsOf(residuals));
   for (const auto &[split, residuals] : splits)
     printErrors("all " + split, errorsOf(residuals));
+  reportBand(predictor, constants,
+             estimates ? estimateBand(reading->rows, constants)
+                       : planner::builtInBand());
+  reportChoices(predictor, constants);
   if (!memoryPath.empty())
     if (auto error = reportMemory(memoryPath, *sources, printsRows)) {
       fmt::print(stderr, "{}\n", toString(*error));

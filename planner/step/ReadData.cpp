@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "core/support/Json.h"
+#include "planner/step/Band.h"
 #include "planner/step/Constants.h"
 #include "planner/step/Machine.h"
 #include "planner/step/StepData.h"
@@ -205,6 +206,25 @@ const Constants &builtInConstants() {
     return read;
   }();
   return constants;
+}
+
+const BandTerms &builtInBand() {
+  static const BandTerms terms = [] {
+    Json data = Json::parse(stepData("constants"));
+    const Json &band = data["band"];
+    BandTerms read;
+    read.base = band["base"];
+    read.unsteady = band["unsteady"];
+    read.host = band["host"];
+    read.experts = band["experts"];
+    read.fp8 = band["fp8"];
+    read.context = band["context"];
+    read.unmeasured = band["unmeasured"];
+    read.open = band["open"];
+    read.generation = band["generation"];
+    return read;
+  }();
+  return terms;
 }
 
 std::vector<ConstantRange> fittedConstants() {
