@@ -83,6 +83,7 @@ void reportBand(const Predictor &predictor, const Constants &constants,
     double inside = 0, count = 0, width = 0;
   };
   std::map<std::string, Tally> tallies;
+  std::map<std::pair<std::string, std::string>, int> outside;
   for (size_t index = 0; index < predictor.rows.size(); ++index) {
     const Row &row = predictor.rows[index];
     if (row.isSuspect || row.seconds == 0)
@@ -92,6 +93,8 @@ void reportBand(const Predictor &predictor, const Constants &constants,
     double off = std::abs(row.seconds / prediction.seconds - 1);
     Tally &tally = tallies[row.split];
     tally.inside += off <= half;
+    if (off > half)
+      ++outside[{row.split, row.source->key}];
     tally.width += half;
     ++tally.count;
   }
@@ -101,6 +104,12 @@ void reportBand(const Predictor &predictor, const Constants &constants,
     fmt::print("{:<34} n {:>4} inside {:>5.1f} % mean half-width {:>5.1f} %\n",
                split, tally.count, 100 * tally.inside / tally.count,
                100 * tally.width / tally.count);
+  std::string list;
+  for (const auto &[key, count] : outside)
+    if (key.first == "validate")
+      list +=
+          fmt::format("{}{} {}", list.empty() ? "" : ", ", key.second, count);
+  fmt::print("outside: {}\n", list);
 }
 
 void reportChoices(const Predictor &predictor, const Constants &constants) {

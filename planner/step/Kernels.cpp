@@ -3,23 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace monarch::planner {
 
 namespace {
-
-struct Tile {
-  double rows, columns;
-  /// Of the best rate.
-  double share;
-};
-/// What libraries choose from.
-constexpr Tile Tiles[] = {{256, 128, 1},
-                          {128, 256, 1},
-                          {128, 128, 0.95},
-                          {128, 64, 0.80},
-                          {64, 64, 0.60}};
 
 /// Rate of a fused attention over the best product rate, for wide heads.
 double fusedShare(AttentionKernel kernel, const DeviceModel &device,
@@ -48,19 +35,14 @@ double Kernels::product(double batch, double m, double n, double k,
                       constants.productShare * device.sustained;
   const double units = static_cast<double>(device.multiprocessors);
   const double ramp = constants.tileRamp * (isFp8 ? 2 : 1);
-  double compute = std::numeric_limits<double>::infinity();
-  for (const Tile &tile : Tiles) {
-    double tiles =
-        batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
-    double waves = tiles / units;
-    double whole = std::ceil(waves);
-    // The last wave is as long as the others, however few tiles it has; kernels
-    // that split it up win some of that back.
-    double turns =
-        waves <= 1 ? 1 : waves + (whole - waves) * constants.waveLoss;
-    compute = std::min(compute, turns * tile.rows * tile.columns * 2 *
-                                    (k + ramp) / (tile.share * rate / units));
-  }
+  // Tiles of 128 x 256 in waves over the multiprocessors; an edge wastes half a
+  // tile at most, and few rows take narrow tiles.
+  constexpr double Edge = 128;
+  const double rows = m < Edge / 2 ? m / Edge : std::ceil(m / Edge);
+  const double tiles = batch * rows * std::ceil(n / Edge) / 2;
+  const double tileFlops = 2 * Edge * 2 * Edge * (k + ramp);
+  const double compute =
+      (tiles / units + constants.waveLoss) * tileFlops * units / rate;
   double bytes =
       batch * ((m * k + k * n) * (isFp8 ? 1 : 2) + m * n * resultBytes);
   return std::max(compute, memory(bytes)) + constants.kernelSeconds;
