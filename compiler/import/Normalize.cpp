@@ -25,11 +25,11 @@ bool sameType(const Graph &graph, ValueId a, ValueId b) {
 
 const std::map<std::string, int> &identityOperands() {
   static const std::map<std::string, int> operands = {
-      {"aten::detach", 0},        {"aten::alias", 0},
-      {"aten::lift_fresh", 0},    {"aten::expand", 0},
-      {"aten::view", 0},          {"aten::_unsafe_view", 0},
-      {"aten::copy", 1},          {"aten::slice.Tensor", 0},
-      {"aten::slice_backward", 0}};
+      {"aten::detach", 0},         {"aten::alias", 0},
+      {"aten::lift_fresh", 0},     {"aten::expand", 0},
+      {"aten::view", 0},           {"aten::_unsafe_view", 0},
+      {"aten::copy", 1},           {"aten::slice.Tensor", 0},
+      {"aten::slice_backward", 0}, {"aten::slice_scatter", 1}};
   return operands;
 }
 
@@ -147,7 +147,9 @@ const std::map<std::string, size_t> &typeArguments() {
   return arguments;
 }
 
-/// Ends of slices, cut to the size of the dim as slicing does.
+/// Bounds of slices counted from the start, as slicing does. An end that cuts
+/// nothing off stays open, whatever the size of the dim, which may be the
+/// batch.
 void clampSlice(const Graph &graph, Op &op, ValueId whole, size_t dimArg) {
   const auto *dim = std::get_if<int64_t>(&op.args[dimArg]);
   auto rank = static_cast<int64_t>(graph.value(whole).shape.size());
@@ -162,7 +164,8 @@ void clampSlice(const Graph &graph, Op &op, ValueId whole, size_t dimArg) {
   };
   op.args[dimArg] = axis;
   op.args[dimArg + 1] = bound(op.args[dimArg + 1], 0);
-  op.args[dimArg + 2] = bound(op.args[dimArg + 2], size);
+  const int64_t end = bound(op.args[dimArg + 2], size);
+  op.args[dimArg + 2] = end == size ? std::numeric_limits<int64_t>::max() : end;
 }
 
 void nameSizes(const Graph &graph, Op &op) {
@@ -208,7 +211,7 @@ void nameSizes(const Graph &graph, Op &op) {
     op.args[0] = ResultSize{0, 0};
   if (op.name == "aten::slice.Tensor")
     clampSlice(graph, op, op.operands[0], 1);
-  if (op.name == "aten::slice_backward")
+  if (op.name == "aten::slice_backward" || op.name == "aten::slice_scatter")
     clampSlice(graph, op, op.results[0], 2);
 }
 
