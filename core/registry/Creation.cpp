@@ -7,6 +7,8 @@
 #include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
+#include <cmath>
+
 namespace monarch {
 
 namespace {
@@ -46,14 +48,24 @@ std::optional<OpRule> range(const OpView &op) {
   rule.results[0] = labels({"i"});
   bool hasStart = op.op.name != "aten::arange";
   bool hasStep = op.op.name == "aten::arange.start_step";
-  rule.lower = [hasStart, hasStep](Lowering &lowering) {
+  double first = hasStart ? op.numberAt(0).value_or(0) : 0;
+  double distance = hasStep ? op.numberAt(2).value_or(1) : 1;
+  bool isWhole = std::trunc(first) == first && std::trunc(distance) == distance;
+  bool isInteger = !isFloating(op.resultType(0));
+  if (isInteger && !isWhole)
+    return std::nullopt;
+  rule.lower = [=](Lowering &lowering) {
     if (!lowering.splits("i"))
       return lowering.callItself();
     RoleWriter &writer = lowering.writer;
     DType type = lowering.resultType(0);
     std::vector<Expr> shape = lowering.resultShape(0);
-    CallArg start = hasStart ? lowering.localArg(0) : Expr();
-    CallArg step = hasStep ? lowering.localArg(2) : Expr::constant(1);
+    // Integers stay integers, also where the model wrote 2.0.
+    auto number = [&](double value) {
+      return isWhole ? CallArg(Expr::constant(static_cast<int64_t>(value)))
+                     : CallArg(value);
+    };
+    CallArg start = number(first), step = number(distance);
     // In the result's type from the first, for fractional steps.
     Local value = Body(lowering).cast(lowering.resultIndices(0, 0), type);
     value = writer.call("aten::mul.Scalar", {value}, {OperandArg{0}, step},

@@ -95,8 +95,8 @@ struct SliceRange {
   int64_t dim, begin, end, step;
 };
 SliceRange sliceRange(const OpView &op, size_t argument, const Shape &shape);
-/// Labels of the tensor that is cut, and of the slice. The dim has no label
-/// where a cut would leave nothing to split.
+/// Labels of the tensor that is cut, and of the slice. The dim has none where
+/// the slice takes only some of its range.
 Labels sliceLabels(const SliceRange &range, const Shape &shape);
 Labels slicePiece(const Labels &whole, const SliceRange &range,
                   const Shape &shape);

@@ -18,11 +18,14 @@ int64_t clampBound(int64_t bound, int64_t size) {
   return std::clamp(bound < 0 ? bound + size : bound, int64_t(0), size);
 }
 
-/// Labels of the part [begin, end) of a dim of a tensor with these labels.
+/// Labels of the part [begin, end) of a dim of a tensor with these labels. An
+/// empty part is empty on every rank: it has no label.
 Labels piece(Labels whole, int64_t dim, int64_t begin, int64_t end,
              int64_t size) {
   DimLabel &label = whole[dim];
-  if (begin != 0 || end != size) {
+  if (begin == end) {
+    label = {};
+  } else if (begin != 0 || end != size) {
     label.begin = begin;
     label.end = end;
   }
@@ -196,13 +199,7 @@ SliceRange sliceRange(const OpView &op, size_t argument, const Shape &shape) {
 
 Labels sliceLabels(const SliceRange &range, const Shape &shape) {
   Labels whole = numbered(shape.size());
-  // A section of one row has nothing to split, and a cut for it would only keep
-  // others from splitting the dim.
-  const int64_t size = shape[range.dim];
-  const bool isCut = range.begin != 0 || range.end != size;
-  const bool hasSingle =
-      range.begin == 1 || range.end - range.begin == 1 || size - range.end == 1;
-  if (range.step != 1 || (isCut && hasSingle))
+  if (range.step != 1)
     whole[range.dim] = {};
   return whole;
 }

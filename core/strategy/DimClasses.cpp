@@ -77,6 +77,8 @@ void DimClasses::addSuffix(int dim, size_t section, int64_t suffix) {
 DimStructure DimClasses::structure(int dim) const {
   DimStructure result;
   result.size = size(dim);
+  if (result.size == 0)
+    return result;
   for (const SectionChain &chain : sections(dim)) {
     Section section{chain.begin, chain.end, {}};
     int64_t rest = chain.end - chain.begin;

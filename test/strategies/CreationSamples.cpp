@@ -42,12 +42,12 @@ SampleMaker like(const std::string &name, Rest between = {}) {
   });
 }
 
-SampleMaker range(const std::string &name, Rest bounds, int64_t size,
-                  DType type) {
-  return one([=](Builder &b) {
+std::function<void(Builder &)> range(const std::string &name, Rest bounds,
+                                     int64_t size, DType type) {
+  return [=](Builder &b) {
     ValueId x = b.run(name, {}, joined(bounds, options(type)), {size});
     b.factors(x, {2, size / 2});
-  });
+  };
 }
 
 } // namespace
@@ -70,11 +70,14 @@ void addCreationSamples(SampleTable &table) {
     b.run("aten::scalar_tensor", {}, joined({2.5}, options()),
           Builder::Shape{});
   });
-  table["aten::arange"] = range("aten::arange", {int64_t(8)}, 8, DType::Int64);
-  table["aten::arange.start"] =
-      range("aten::arange.start", {int64_t(3), int64_t(9)}, 6, DType::Int64);
-  table["aten::arange.start_step"] =
-      range("aten::arange.start_step", {0.5, 3.5, 0.5}, 6, DType::Float64);
+  table["aten::arange"] =
+      one(range("aten::arange", {int64_t(8)}, 8, DType::Int64));
+  table["aten::arange.start"] = one(
+      range("aten::arange.start", {int64_t(3), int64_t(9)}, 6, DType::Int64));
+  table["aten::arange.start_step"] = several(
+      {range("aten::arange.start_step", {0.5, 3.5, 0.5}, 6, DType::Float64),
+       range("aten::arange.start_step", {int64_t(8), int64_t(-4), -2.0}, 6,
+             DType::Int64)});
 }
 
 } // namespace monarch::test

@@ -127,7 +127,8 @@ void addViewSamples(SampleTable &table) {
                slice({6, 5}, 0, int64_t(0), std::numeric_limits<int64_t>::max(),
                      1, {6, 5}),
                slice({9, 5}, 0, int64_t(3), int64_t(6), 1, {3, 5}),
-               slice({9, 5}, 0, int64_t(1), int64_t(9), 2, {4, 5})});
+               slice({9, 5}, 0, int64_t(1), int64_t(9), 2, {4, 5}),
+               slice({4, 6}, 1, int64_t(6), std::monostate(), 1, {4, 0})});
   auto sliceBackward = [](Shape shape, int64_t dim, int64_t begin, int64_t end,
                           int64_t step, Shape result) {
     return [=](Builder &b) {
@@ -138,7 +139,8 @@ void addViewSamples(SampleTable &table) {
   table["aten::slice_backward"] =
       several({sliceBackward({5, 8}, 1, 4, 12, 1, {5, 12}),
                sliceBackward({4, 5}, 0, 2, 6, 1, {9, 5}),
-               sliceBackward({4, 5}, -2, 1, 9, 2, {9, 5})});
+               sliceBackward({4, 5}, -2, 1, 9, 2, {9, 5}),
+               sliceBackward({4, 0}, 1, 6, 9, 1, {4, 6})});
   table["aten::select.int"] = one([](Builder &b) {
     b.run("aten::select.int", {b.normal({4, 3, 6})},
           {OperandArg{0}, int64_t(1), int64_t(-1)}, {4, 6});
@@ -156,6 +158,10 @@ void addViewSamples(SampleTable &table) {
                [](Builder &b) {
                  b.run("aten::cat", {b.normal({4, 5}), b.normal({4, 5})},
                        {OperandListArg{{0, 1}}, int64_t(0)}, {8, 5});
+               },
+               [](Builder &b) {
+                 b.run("aten::cat", {b.normal({4, 6}), b.normal({4, 0})},
+                       {OperandListArg{{0, 1}}, int64_t(1)}, {4, 6});
                }});
   table["aten::stack"] = one([](Builder &b) {
     b.run("aten::stack", {b.normal({4, 5}), b.normal({4, 5})},
