@@ -9,12 +9,26 @@ the loss is a mean cross-entropy over "labels".
 """
 
 import argparse
+import importlib
+import re
 import warnings
+import zipfile
 
 import torch
 import torch.nn.functional as F
-import transformers.modeling_outputs  # noqa: F401  what Hugging Face models return
 from safetensors.torch import load_file, save_file
+
+
+def load(model):
+    """The program; the classes of what Hugging Face models return are imported
+    first, as torch.export.load wants them."""
+    with zipfile.ZipFile(model) as archive:
+        program = next(name for name in archive.namelist()
+                       if re.search(r"models/[^/]+\.json$", name))
+        text = archive.read(program).decode()
+    for module in sorted(set(re.findall(r"transformers\.(?:models\.\w+\.)?model\w+_\w+", text))):
+        importlib.import_module(module)
+    return torch.export.load(model)
 
 
 def promote(graph_module):
@@ -26,6 +40,10 @@ def promote(graph_module):
         return value
 
     for module in graph_module.modules():
+        # Lifted constants are plain attributes, of any module.
+        for name, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                setattr(module, name, value.double())
         if not isinstance(module, torch.fx.GraphModule):
             continue
         for node in list(module.graph.nodes):
@@ -34,9 +52,6 @@ def promote(graph_module):
                 continue
             node.args = tuple(argument(value) for value in node.args)
             node.kwargs = {key: argument(value) for key, value in node.kwargs.items()}
-        for name, value in list(vars(module).items()):
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                setattr(module, name, value.double())
         module.recompile()
     return graph_module.double()
 
@@ -44,7 +59,7 @@ def promote(graph_module):
 def reference(model, data, output, loss=None):
     torch.set_default_dtype(torch.float64)
     try:
-        tensors = run(torch.export.load(model), load_file(data), loss)
+        tensors = run(load(model), load_file(data), loss)
     finally:
         torch.set_default_dtype(torch.float32)
     save_file(tensors, output)

@@ -16,6 +16,8 @@
 #include "planner/resolve/Resolve.h"
 #include "test/support/RandomPlan.h"
 
+#include <ATen/ATen.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -177,6 +179,8 @@ int main(int argc, char **argv) {
   std::printf("%s, seeds from %llu\n", argv[1],
               static_cast<unsigned long long>(seed));
   const Graph model = test::promoted(*graph);
+  // What a division of integers gives.
+  at::set_default_dtype(caffe2::TypeMeta::Make<double>());
   return Campaign(model).run(seed, std::strtoll(argv[2], nullptr, 10),
                              isSample);
 }

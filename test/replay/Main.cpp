@@ -230,6 +230,8 @@ int run(int argc, char **argv) {
   auto graph = importModel(model, options);
   if (!graph)
     fail(graph.error());
+  // What a division of integers gives.
+  at::set_default_dtype(caffe2::TypeMeta::Make<double>());
   const NamedTensors leaves = readLeaves(model, *graph, *asStored);
   const Step step = replayStep(*graph, leaves, readTensors(data), /*seed=*/7);
   if (!written->empty())
