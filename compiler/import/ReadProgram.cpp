@@ -16,36 +16,8 @@ namespace monarch {
 
 namespace {
 
-/// Of torch/_export/serde/schema.py, not of c10.
-std::optional<DType> exportedType(int64_t code) {
-  switch (code) {
-  case 1:
-    return DType::UInt8;
-  case 2:
-    return DType::Int8;
-  case 3:
-    return DType::Int16;
-  case 4:
-    return DType::Int32;
-  case 5:
-    return DType::Int64;
-  case 6:
-    return DType::Float16;
-  case 7:
-    return DType::Float32;
-  case 8:
-    return DType::Float64;
-  case 12:
-    return DType::Bool;
-  case 13:
-    return DType::BFloat16;
-  default:
-    return std::nullopt;
-  }
-}
-
 DType readType(const JsonValue &json) {
-  if (auto type = exportedType(json.integer()))
+  if (auto type = dtypeOfExport(json.integer()))
     return *type;
   json.fail("an element type that is not supported");
   return DType::Float32;

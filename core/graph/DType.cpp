@@ -1,7 +1,8 @@
 //===- DType.cpp - element types ------------------------------------------===//
 //
-// One table: the spelling in files, the width in bytes, and whether the type
-// takes gradients. Rows are in the order of the enumeration.
+// One table: the spelling in files, the width in bytes, whether the type takes
+// gradients, and torch.export's number for it. Rows are in the order of the
+// enumeration.
 //
 //===----------------------------------------------------------------------===//
 #include "core/graph/Graph.h"
@@ -17,19 +18,21 @@ struct Row {
   std::string_view name;
   int64_t bytes;
   bool floating;
+  /// torch._export.serde.schema.ScalarType.
+  int64_t exportCode;
 };
 
 constexpr std::array<Row, 10> Rows = {{
-    {DType::Bool, "bool", 1, false},
-    {DType::UInt8, "uint8", 1, false},
-    {DType::Int8, "int8", 1, false},
-    {DType::Int16, "int16", 2, false},
-    {DType::Int32, "int32", 4, false},
-    {DType::Int64, "int64", 8, false},
-    {DType::Float16, "float16", 2, true},
-    {DType::BFloat16, "bfloat16", 2, true},
-    {DType::Float32, "float32", 4, true},
-    {DType::Float64, "float64", 8, true},
+    {DType::Bool, "bool", 1, false, 12},
+    {DType::UInt8, "uint8", 1, false, 1},
+    {DType::Int8, "int8", 1, false, 2},
+    {DType::Int16, "int16", 2, false, 3},
+    {DType::Int32, "int32", 4, false, 4},
+    {DType::Int64, "int64", 8, false, 5},
+    {DType::Float16, "float16", 2, true, 6},
+    {DType::BFloat16, "bfloat16", 2, true, 13},
+    {DType::Float32, "float32", 4, true, 7},
+    {DType::Float64, "float64", 8, true, 8},
 }};
 
 constexpr bool isInEnumerationOrder() {
@@ -53,6 +56,13 @@ std::string_view toString(DType type) { return rowOf(type).name; }
 std::optional<DType> parseDType(std::string_view text) {
   for (const Row &row : Rows)
     if (row.name == text)
+      return row.type;
+  return std::nullopt;
+}
+
+std::optional<DType> dtypeOfExport(int64_t code) {
+  for (const Row &row : Rows)
+    if (row.exportCode == code)
       return row.type;
   return std::nullopt;
 }

@@ -36,6 +36,8 @@ bool isFloating(DType type);
 /// "float32", "int64", ...: the spelling of the files.
 std::string_view toString(DType type);
 std::optional<DType> parseDType(std::string_view text);
+/// By the code of torch._export.serde.schema.ScalarType (not c10's).
+std::optional<DType> dtypeOfExport(int64_t code);
 
 using ValueId = int32_t;
 using OpId = int32_t;
@@ -204,6 +206,9 @@ struct Graph {
   const Op &op(OpId id) const { return ops[id]; }
 };
 
+/// "blocks.0.attn (model.py:31)", "" when neither is known.
+std::string originText(std::string_view module, std::string_view source);
+
 int64_t elementCount(const Value &value);
 int64_t byteCount(const Value &value);
 
@@ -211,6 +216,8 @@ int64_t byteCount(const Value &value);
 std::optional<Error> verify(const Graph &graph);
 /// The same graph for a unit of `rows` rows; an error when the batch is static.
 Expected<Graph> withUnitRows(const Graph &graph, int64_t rows);
+/// Whether the tensors of such a unit have sizes that can be counted.
+bool canHaveUnitRows(const Graph &graph, int64_t rows);
 /// `monarch.graph/1`: canonical JSON, write(read(x)) == x.
 std::string writeGraph(const Graph &graph);
 Expected<Graph> readGraph(std::string_view text);

@@ -26,34 +26,6 @@ struct Entry {
   int64_t offset = 0;
 };
 
-/// Codes of torch._export.serde.schema.ScalarType.
-std::optional<DType> typeOfCode(int64_t code) {
-  switch (code) {
-  case 1:
-    return DType::UInt8;
-  case 2:
-    return DType::Int8;
-  case 3:
-    return DType::Int16;
-  case 4:
-    return DType::Int32;
-  case 5:
-    return DType::Int64;
-  case 6:
-    return DType::Float16;
-  case 7:
-    return DType::Float32;
-  case 8:
-    return DType::Float64;
-  case 12:
-    return DType::Bool;
-  case 13:
-    return DType::BFloat16;
-  default:
-    return std::nullopt;
-  }
-}
-
 class Pt2Weights final : public WeightSource {
 public:
   explicit Pt2Weights(ZipArchive archive) : archive(std::move(archive)) {}
@@ -74,7 +46,7 @@ public:
       entry.record = folder + value["path_name"].string();
       if (value["use_pickle"].boolean())
         value.fail("a pickled tensor, which is not opened");
-      auto type = typeOfCode(meta["dtype"].integer());
+      auto type = dtypeOfExport(meta["dtype"].integer());
       if (!type)
         meta.fail("an element type that is not supported");
       else

@@ -34,3 +34,15 @@ TEST_CASE("the widths and kinds of element types are those of PyTorch") {
   CHECK_FALSE(isFloating(DType::Int64));
   CHECK_FALSE(isFloating(DType::Bool));
 }
+
+TEST_CASE("the numbers of element types in exported files are those of "
+          "torch.export") {
+  CHECK(dtypeOfExport(1) == DType::UInt8);
+  CHECK(dtypeOfExport(5) == DType::Int64);
+  CHECK(dtypeOfExport(7) == DType::Float32);
+  CHECK(dtypeOfExport(12) == DType::Bool);
+  CHECK(dtypeOfExport(13) == DType::BFloat16);
+  // Complex, and numbers of no type.
+  for (int64_t code : {-1, 0, 9, 10, 11, 99})
+    CHECK_FALSE(dtypeOfExport(code));
+}
