@@ -16,29 +16,18 @@ namespace monarch::runtime {
 
 namespace {
 
-class LockedWeights final : public WeightSource {
+/// A source that is asked by one thread at a time.
+template <typename Source, typename Request>
+class Locked final : public Source {
 public:
-  explicit LockedWeights(WeightSource &inner) : inner(inner) {}
-  Expected<at::Tensor> read(const WeightRequest &request) override {
+  explicit Locked(Source &inner) : inner(inner) {}
+  Expected<at::Tensor> read(const Request &request) override {
     std::lock_guard lock(mutex);
     return inner.read(request);
   }
 
 private:
-  WeightSource &inner;
-  std::mutex mutex;
-};
-
-class LockedBatches final : public BatchSource {
-public:
-  explicit LockedBatches(BatchSource &inner) : inner(inner) {}
-  Expected<at::Tensor> read(const BatchRequest &request) override {
-    std::lock_guard lock(mutex);
-    return inner.read(request);
-  }
-
-private:
-  BatchSource &inner;
+  Source &inner;
   std::mutex mutex;
 };
 
@@ -57,6 +46,11 @@ std::optional<Error> runRank(const Program &program, Communicator &communicator,
                                  const at::Tensor &gradient) {
     gradients[parameter.value] = gradient.clone();
   };
+  if (options.onInstruction)
+    executorOptions.onInstruction = [&](const InstructionPlace &place,
+                                        const auto &values) {
+      options.onInstruction(communicator.rank(), place, values);
+    };
   auto executor = Executor::create(program, communicator, tally, weights,
                                    std::move(executorOptions));
   if (!executor)
@@ -105,8 +99,16 @@ Expected<SessionResult> runThreads(const Program &program,
                                    const SessionOptions &options) {
   installMemoryTally();
   int64_t ranks = program.worldSize();
-  LockedWeights lockedWeights(weights);
-  LockedBatches lockedBatches(batches);
+  Locked<WeightSource, WeightRequest> lockedWeights(weights);
+  Locked<BatchSource, BatchRequest> lockedBatches(batches);
+  SessionOptions lockedOptions = options;
+  std::mutex observing;
+  if (options.onInstruction)
+    lockedOptions.onInstruction = [&](int64_t rank, const auto &place,
+                                      const auto &values) {
+      std::lock_guard lock(observing);
+      options.onInstruction(rank, place, values);
+    };
   SessionResult result;
   result.ranks.resize(ranks);
   // Before the world, so that they outlive its tensors.
@@ -119,8 +121,9 @@ Expected<SessionResult> runThreads(const Program &program,
       at::set_num_threads(1);
       auto communicator = world.communicator(rank);
       try {
-        errors[rank] = runRank(program, *communicator, tallies[rank],
-                               lockedWeights, lockedBatches, options, result);
+        errors[rank] =
+            runRank(program, *communicator, tallies[rank], lockedWeights,
+                    lockedBatches, lockedOptions, result);
       } catch (const std::exception &exception) {
         errors[rank] = failedCall(messageOf(exception));
       }

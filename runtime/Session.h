@@ -17,6 +17,10 @@ struct SessionOptions {
   int64_t steps = 1;
   int64_t seed = 0;
   OptimizerSettings optimizer;
+  /// Called from the threads of all ranks, from one at a time.
+  std::function<void(int64_t rank, const InstructionPlace &place,
+                     const std::vector<at::Tensor> &values)>
+      onInstruction;
   /// A rank that waits longer for another calls it lost.
   std::chrono::milliseconds patience = std::chrono::seconds(60);
 };

@@ -37,7 +37,7 @@ static Expected<Program> lower(const planner::Resolved &resolved,
   if (!program)
     return program;
   if (std::vector<Error> errors = verify(*program); !errors.empty())
-    return errors.front();
+    return joined(errors);
   return program;
 }
 
@@ -105,7 +105,8 @@ static int64_t digestedRows(const planner::PlanFile &plan) {
     return planner::unitRowsOf(plan);
   const Json &graph = inputs["graph"];
   bool known = graph.is_object() && graph.contains("unit_rows") &&
-               graph["unit_rows"].is_number_integer();
+               graph["unit_rows"].is_number_integer() &&
+               graph["unit_rows"].get<int64_t>() > 0;
   return known ? graph["unit_rows"].get<int64_t>() : planner::unitRowsOf(plan);
 }
 
@@ -155,8 +156,8 @@ Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
   return compiled;
 }
 
-Expected<Program> globalView(const StrategySpace &space,
-                             const planner::Decisions &decisions) {
+Expected<GlobalView> globalView(const StrategySpace &space,
+                                const planner::Decisions &decisions) {
   Expected<planner::Resolved> resolved = planner::resolve(space, decisions);
   if (!resolved)
     return resolved.error();
@@ -165,7 +166,10 @@ Expected<Program> globalView(const StrategySpace &space,
   Expected<Graph> wired = globalGraph(*module, space.graph());
   if (!wired)
     return wired.error();
-  return onOneRank(StrategySpace(*wired), decisions, "");
+  Expected<Program> program = onOneRank(StrategySpace(*wired), decisions, "");
+  if (!program)
+    return program.error();
+  return GlobalView{std::move(*wired), std::move(*program)};
 }
 
 } // namespace monarch

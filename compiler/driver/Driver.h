@@ -55,11 +55,15 @@ Expected<Compiled> compile(const StrategySpace &space,
 Expected<Compiled> compile(const planner::PlanFile &plan, const Graph &graph,
                            const CompileOptions &options);
 
-/// The global view of the same plan: one rank runs the graph as the partitioned
-/// module wires it, with reshards and transfers as identity. Where a program
-/// differs from its one-process meaning and this does not, a reshard or a local
-/// body is at fault; where this differs too, the wiring of steps.
-Expected<Program> globalView(const StrategySpace &space,
-                             const planner::Decisions &decisions);
+/// The global view of a plan: one rank runs the graph as the partitioned module
+/// wires it, with reshards and transfers as identity. Where a program differs
+/// from its one-process meaning and this does not, a reshard or a local body is
+/// at fault; where this differs too, the wiring of steps.
+struct GlobalView {
+  Graph graph;
+  Program program;
+};
+Expected<GlobalView> globalView(const StrategySpace &space,
+                                const planner::Decisions &decisions);
 
 } // namespace monarch

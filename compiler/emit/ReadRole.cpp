@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/ReadRole.h"
 #include "core/program/ProgramFormat.h"
+#include "dialects/aten/Locations.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <fmt/format.h>
+#include <map>
 
 using namespace mlir;
 
@@ -34,6 +36,8 @@ public:
       if (!isDefined[v])
         fail(fmt::format("value {} of role {} is defined nowhere", v,
                          role.stage));
+    for (auto &[op, origin] : origins)
+      role.origins.push_back(std::move(origin));
     return std::move(role);
   }
 
@@ -160,13 +164,23 @@ private:
   void readSegment(dist::SegmentOp op) {
     Segment segment;
     segment.kind = *parseEnumerator<SegmentKind>(op.getKind().str());
-    for (Operation &each : op.getBody().front().without_terminator())
+    for (Operation &each : op.getBody().front().without_terminator()) {
       segment.instructions.push_back(readInstruction(each));
+      readOrigin(segment.instructions.back().op, each.getLoc());
+    }
     role.segments.push_back(std::move(segment));
     auto yield = cast<dist::YieldOp>(op.getBody().front().getTerminator());
     for (auto [inner, outer] :
          llvm::zip_equal(yield.getLocals(), op.getLocals()))
       numbers[outer] = numberOf(inner);
+  }
+
+  void readOrigin(OpId op, Location place) {
+    if (op == None || isa<UnknownLoc>(place))
+      return;
+    Op origin;
+    aten::readLocation(place, origin);
+    origins[op] = {op, std::move(origin.module), std::move(origin.source)};
   }
 
   Instruction start(InstructionKind kind, ValueRange operands,
@@ -259,6 +273,7 @@ private:
   std::string &mistake;
   Role role;
   std::vector<char> isDefined;
+  std::map<OpId, ProgramOrigin> origins;
   llvm::DenseMap<mlir::Value, int32_t> numbers;
 };
 

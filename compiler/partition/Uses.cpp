@@ -145,14 +145,14 @@ private:
       piece.makes.push_back(make(step.value, step.to, segment, &piece));
       return;
     case ResolvedStep::Kind::Finish:
-      // Sums of gradients and losses read a value; reciprocals of counts are
-      // one. The rest is about accumulators.
+      // Sums of gradients and losses and new buffers read a value; reciprocals
+      // of counts are one. The rest is about accumulators.
       if (step.segment == SegmentKind::Begin)
         piece.makes.push_back(
             make(step.value, resolved.layout[step.value], segment, &piece));
       else if (step.segment == SegmentKind::Forward ||
                step.segment == SegmentKind::Backward)
-        read(piece, segment, step.value, resolved.layout[step.value]);
+        read(piece, segment, step.value, step.from);
       return;
     }
   }

@@ -1,14 +1,15 @@
 //===- WriteInstructions.cpp - instructions as ops of dist ----------------===//
 
 #include "compiler/partition/WriteRole.h"
+#include "dialects/aten/Locations.h"
 
 using namespace mlir;
 
 namespace monarch::parts {
 
-InstructionWriter::InstructionWriter(OpBuilder &builder, const Role &role)
-    : locals(role.values.size()), builder(builder), role(role),
-      unknown(builder.getUnknownLoc()) {
+InstructionWriter::InstructionWriter(OpBuilder &builder, const Role &role,
+                                     const Graph &graph)
+    : locals(role.values.size()), builder(builder), role(role), graph(graph) {
   types.reserve(role.values.size());
   for (const ProgramValue &value : role.values)
     types.push_back(
@@ -33,6 +34,12 @@ InstructionWriter::typesOf(const std::vector<int32_t> &values) const {
                              [&](int32_t value) { return Type(types[value]); });
 }
 
+Location InstructionWriter::placeOf(const Instruction &instruction) const {
+  if (instruction.op == None)
+    return builder.getUnknownLoc();
+  return aten::locationOf(graph.ops[instruction.op], builder.getContext());
+}
+
 void InstructionWriter::writeCall(const Instruction &instruction) {
   MLIRContext *context = builder.getContext();
   SmallVector<Type> resultTypes;
@@ -49,9 +56,9 @@ void InstructionWriter::writeCall(const Instruction &instruction) {
   if (instruction.op != None)
     op = builder.getI32IntegerAttr(instruction.op);
   auto call = dist::CallOp::create(
-      builder, unknown, resultTypes, localsOf(instruction.operands),
-      builder.getStringAttr(instruction.name), builder.getArrayAttr(arguments),
-      builder.getArrayAttr(values), op);
+      builder, placeOf(instruction), resultTypes,
+      localsOf(instruction.operands), builder.getStringAttr(instruction.name),
+      builder.getArrayAttr(arguments), builder.getArrayAttr(values), op);
   for (auto [result, made] :
        llvm::zip_equal(instruction.results, call.getResults()))
     if (result != None)
@@ -60,6 +67,7 @@ void InstructionWriter::writeCall(const Instruction &instruction) {
 
 void InstructionWriter::write(const Instruction &instruction) {
   MLIRContext *context = builder.getContext();
+  const Location place = placeOf(instruction);
   IntegerAttr op;
   if (instruction.op != None)
     op = builder.getI32IntegerAttr(instruction.op);
@@ -83,40 +91,38 @@ void InstructionWriter::write(const Instruction &instruction) {
   case InstructionKind::Call:
     return writeCall(instruction);
   case InstructionKind::AllReduce:
-    dist::AllReduceOp::create(builder, unknown, operands[0], name, axes, op);
+    dist::AllReduceOp::create(builder, place, operands[0], name, axes, op);
     return;
   case InstructionKind::AllGather:
     made =
-        dist::AllGatherOp::create(builder, unknown, type, operands[0], axes,
+        dist::AllGatherOp::create(builder, place, type, operands[0], axes,
                                   sizes(instruction.receiveSizes), value, op);
     break;
   case InstructionKind::ReduceScatter:
     made = dist::ReduceScatterOp::create(
-        builder, unknown, type, operands[0], axes, name,
+        builder, place, type, operands[0], axes, name,
         sizes(instruction.sendSizes), value, op);
     break;
   case InstructionKind::AllToAll:
-    made = dist::AllToAllOp::create(builder, unknown, type, operands[0], axes,
+    made = dist::AllToAllOp::create(builder, place, type, operands[0], axes,
                                     sizes(instruction.sendSizes),
                                     sizes(instruction.receiveSizes), value, op);
     break;
   case InstructionKind::Send:
-    dist::SendOp::create(builder, unknown, operands[0], peer, tag, op);
+    dist::SendOp::create(builder, place, operands[0], peer, tag, op);
     return;
   case InstructionKind::Receive:
-    made =
-        dist::ReceiveOp::create(builder, unknown, type, peer, tag, value, op);
+    made = dist::ReceiveOp::create(builder, place, type, peer, tag, value, op);
     break;
   case InstructionKind::Zero:
-    made = dist::ZeroOp::create(builder, unknown, type, operands[0], axes,
-                                value, op);
+    made = dist::ZeroOp::create(builder, place, type, operands[0], axes, value,
+                                op);
     break;
   case InstructionKind::Update:
-    dist::UpdateOp::create(builder, unknown, operands[0], operands[1], name,
-                           op);
+    dist::UpdateOp::create(builder, place, operands[0], operands[1], name, op);
     return;
   case InstructionKind::Free:
-    dist::FreeOp::create(builder, unknown, operands, op);
+    dist::FreeOp::create(builder, place, operands, op);
     return;
   }
   locals[instruction.results[0]] = made;

@@ -17,7 +17,7 @@ public:
              const Graph &graph)
       : builder(builder), context(builder.getContext()),
         unknown(builder.getUnknownLoc()), role(role), pieces(pieces),
-        graph(graph), instructions(builder, role),
+        graph(graph), instructions(builder, role, graph),
         globals(pieces.globals.size()) {}
 
   void write() {

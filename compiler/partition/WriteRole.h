@@ -16,7 +16,8 @@ void writeRole(mlir::OpBuilder &builder, const Role &role,
 /// each of the role's values, and takes those of results.
 class InstructionWriter {
 public:
-  InstructionWriter(mlir::OpBuilder &builder, const Role &role);
+  InstructionWriter(mlir::OpBuilder &builder, const Role &role,
+                    const Graph &graph);
 
   void write(const Instruction &instruction);
   mlir::RankedTensorType typeOf(int32_t value) const { return types[value]; }
@@ -29,11 +30,13 @@ public:
   std::vector<mlir::Value> locals;
 
 private:
+  /// The place of the op that it belongs to: what errors at run time name.
+  mlir::Location placeOf(const Instruction &instruction) const;
   void writeCall(const Instruction &instruction);
 
   mlir::OpBuilder &builder;
   const Role &role;
-  mlir::Location unknown;
+  const Graph &graph;
   std::vector<mlir::RankedTensorType> types;
 };
 

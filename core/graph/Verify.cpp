@@ -38,7 +38,10 @@ private:
     return id >= 0 && static_cast<size_t>(id) < graph.values.size();
   }
   std::string nameOf(OpId id) const {
-    return fmt::format("op {} ({})", id, graph.op(id).name);
+    const Op &op = graph.op(id);
+    const std::string origin = originText(op.module, op.source);
+    return fmt::format("op {} ({}{}{})", id, op.name,
+                       origin.empty() ? "" : " of ", origin);
   }
 
   std::optional<Error> values() {
@@ -203,6 +206,14 @@ private:
 };
 
 } // namespace
+
+std::string originText(std::string_view module, std::string_view source) {
+  if (source.empty())
+    return std::string(module);
+  if (module.empty())
+    return std::string(source);
+  return fmt::format("{} ({})", module, source);
+}
 
 std::optional<Error> verify(const Graph &graph) {
   return Verifier(graph).run();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "core/program/Checks.h"
+#include "core/program/Verify.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,8 +15,7 @@ namespace monarch {
 
 namespace {
 
-constexpr int64_t MaxRanks = 1 << 16;
-/// Times ranks it does not overflow: blocks are floor(extent * i / parts).
+/// Times MaxRanks it does not overflow: blocks are floor(extent * i / parts).
 constexpr int64_t MaxExtent = int64_t(1) << 46;
 /// Shards times ranks: what the verifier keeps in memory.
 constexpr int64_t MaxSizes = int64_t(1) << 26;
@@ -67,6 +67,12 @@ public:
       previous = static_cast<int>(segment.kind);
       for (size_t i = 0; i < segment.instructions.size(); ++i)
         checkInstruction(segment, i);
+    }
+    OpId last = None;
+    for (const ProgramOrigin &origin : role.origins) {
+      require(origin.op > last,
+              fmt::format("the origin of op {} out of order", origin.op));
+      last = origin.op;
     }
   }
 

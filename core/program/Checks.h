@@ -22,7 +22,7 @@ private:
   std::vector<Error> errors;
 };
 
-/// "stage 1, forward[17] aten::mm".
+/// "stage 1, forward[17] aten::mm, op 12 of blocks.0.attn (model.py:31)".
 std::string placeOf(const Role &role, const Segment &segment, size_t index);
 /// "3 'transformer.h.0.attn.c_attn.weight'".
 std::string nameOf(const Role &role, int32_t value);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "core/program/ProgramFormat.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
@@ -37,6 +38,16 @@ std::string_view toString(Lifetime lifetime) {
 
 std::string_view toString(AxisRole role) {
   return role == AxisRole::Data ? "data" : "tensor";
+}
+
+std::string textOfOp(const Role &role, OpId op) {
+  std::string text = fmt::format("op {}", op);
+  auto origin = std::lower_bound(
+      role.origins.begin(), role.origins.end(), op,
+      [](const ProgramOrigin &origin, OpId id) { return origin.op < id; });
+  if (origin == role.origins.end() || origin->op != op)
+    return text;
+  return text + " of " + originText(origin->module, origin->source);
 }
 
 std::string textOf(const ShardRef &shard) {

@@ -170,6 +170,13 @@ struct ProgramScalars {
   int32_t seed = None;
 };
 
+/// Where an op of the graph comes from, for errors of its instructions.
+struct ProgramOrigin {
+  OpId op = None;
+  std::string module;
+  std::string source;
+};
+
 struct Role {
   int stage = 0;
   std::vector<ProgramValue> values;
@@ -183,7 +190,11 @@ struct Role {
   ProgramScalars scalars;
   std::vector<Segment> segments; // at most one of each kind, in enum order
   std::vector<Slot> schedule;
+  /// Of the ops that instructions belong to, as far as known, ascending.
+  std::vector<ProgramOrigin> origins;
 };
+/// "op 12 of blocks.0.attn (model.py:31)".
+std::string textOfOp(const Role &role, OpId op);
 
 enum class OptimizerKind : uint8_t { SGD, AdamW };
 std::string_view toString(OptimizerKind kind);

@@ -224,6 +224,11 @@ Segment segmentOf(JsonValue value) {
           listOf(value["instructions"], instructionOf)};
 }
 
+ProgramOrigin originOf(JsonValue value) {
+  std::vector<JsonValue> fields = value.elements(3);
+  return {int32Of(fields[0]), fields[1].string(), fields[2].string()};
+}
+
 Slot slotOf(JsonValue value) {
   std::vector<JsonValue> fields = value.elements(2);
   return {enumeratorOf<SegmentKind>(fields[0]), fields[1].integer()};
@@ -315,7 +320,7 @@ Role roleOfJson(JsonDocument &document) {
   checkSchema(root);
   root.refuseFieldsBeside({"schema", "stage", "values", "shards", "parameters",
                            "buffers", "inputs", "indices", "zeroed", "scalars",
-                           "segments", "schedule"});
+                           "segments", "schedule", "origins"});
   Role role;
   role.stage = int32Of(root["stage"]);
   role.values = listOf(root["values"], valueOf);
@@ -331,6 +336,7 @@ Role roleOfJson(JsonDocument &document) {
                   int32Of(scalars["squared_norm"]), int32Of(scalars["seed"])};
   role.segments = listOf(root["segments"], segmentOf);
   role.schedule = listOf(root["schedule"], slotOf);
+  role.origins = listOf(root["origins"], originOf);
   return role;
 }
 

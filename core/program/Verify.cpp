@@ -39,7 +39,7 @@ std::string placeOf(const Role &role, const Segment &segment, size_t index) {
                            ? std::string_view(instruction.name)
                            : toString(instruction.kind));
   if (instruction.op != None)
-    place += fmt::format(" of op {}", instruction.op);
+    place += ", " + textOfOp(role, instruction.op);
   return place;
 }
 

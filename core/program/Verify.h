@@ -13,6 +13,9 @@
 
 namespace monarch {
 
+/// Of a program or a plan: what the verifier walks one by one.
+inline constexpr int64_t MaxRanks = 1 << 16;
+
 /// All violations (MP2xxx), empty when the program is proved.
 std::vector<Error> verify(const Program &program);
 

@@ -174,6 +174,9 @@ Json jsonOfRole(const Role &role) {
   json["schedule"] = arrayOf(role.schedule, [](const Slot &slot) {
     return Json::array({toString(slot.segment), slot.unit});
   });
+  json["origins"] = arrayOf(role.origins, [](const ProgramOrigin &origin) {
+    return Json::array({origin.op, origin.module, origin.source});
+  });
   return json;
 }
 

@@ -16,4 +16,23 @@ std::string toString(const Error &error) {
   return text;
 }
 
+Error joined(const std::vector<Error> &errors) {
+  // More than a screen says nothing new.
+  constexpr size_t MostLines = 20;
+  Error all = errors.front();
+  if (errors.size() == 1)
+    return all;
+  all.what = std::to_string(errors.size()) + " violations:";
+  all.where.clear();
+  for (size_t i = 0; i < errors.size() && i < MostLines; ++i) {
+    all.what += "\n  " + errors[i].what;
+    if (!errors[i].where.empty())
+      all.what += ", at " + errors[i].where;
+  }
+  if (errors.size() > MostLines)
+    all.what +=
+        "\n  and " + std::to_string(errors.size() - MostLines) + " more";
+  return all;
+}
+
 } // namespace monarch

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace monarch {
 
@@ -42,6 +43,10 @@ struct Error {
 
 /// "error MP1004: what\n  at where\n  fix: fix".
 std::string toString(const Error &error);
+
+/// Several as one: id, code and fix of the first; `what` has a line for each,
+/// with its place. There is at least one.
+Error joined(const std::vector<Error> &errors);
 
 /// A value or an Error.
 template <typename T> class [[nodiscard]] Expected {

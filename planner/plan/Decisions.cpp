@@ -1,4 +1,5 @@
 //===- Decisions.cpp - the one-process plan, and what makes a plan legal --===//
+#include "core/program/Verify.h"
 #include "planner/plan/Plan.h"
 
 #include <algorithm>
@@ -70,6 +71,10 @@ private:
     if (decisions.stages >
         static_cast<int>(std::max<size_t>(1, graph.ops.size())))
       add("a plan has no more stages than the graph has ops");
+    if (ranks() > MaxRanks) {
+      add(fmt::format("a plan is for at most {} ranks", MaxRanks));
+      return;
+    }
     if (decisions.unitRows != graph.unitRows)
       add(fmt::format("the plan's unit has {} rows, the graph's {}",
                       decisions.unitRows, graph.unitRows));
@@ -97,6 +102,15 @@ private:
                       decisions.globalRows, decisions.unitRows, replicas));
   }
 
+  /// Stops counting above the limit, so that no plan file overflows it.
+  int64_t ranks() const {
+    int64_t ranks = decisions.stages;
+    for (const MeshAxis &axis : decisions.mesh.axes)
+      if (ranks <= MaxRanks)
+        ranks *= std::clamp<int64_t>(axis.size, 1, MaxRanks + 1);
+    return ranks;
+  }
+
   bool checkSizes() {
     size_t ops = graph.ops.size();
     bool good = decisions.stage.size() == ops &&
@@ -111,8 +125,7 @@ private:
 
   void checkOp(OpId id) {
     const Op &op = graph.op(id);
-    std::string where =
-        op.source.empty() ? op.module : op.module + " (" + op.source + ")";
+    std::string where = originText(op.module, op.source);
     bool isSum = op.phase == Phase::Backward && op.forward == None;
     if (op.phase == Phase::Backward && !isSum)
       return;

@@ -89,6 +89,7 @@ Local Resolver::fetch(ValueId value, const Layout &layout, int stage,
   const Local local = step(stage, std::move(moved), [&] {
     return writeMoves(stages[stage].writer, mesh, structure, moves, from);
   });
+  stages[stage].steps.back().made = {local.value};
   stages[stage].copies[value].push_back({layout, local, segment, false, false});
   return local;
 }
@@ -283,6 +284,7 @@ void Resolver::transfer(ValueId value, int stage, SegmentKind segment) {
     return step(stage, std::move(received),
                 [&] { return sendReceive(local, home, stage, sent); });
   });
+  stages[stage].steps.back().made = {arrived.value};
   stages[stage].copies[value].push_back(
       {derived.home[value], arrived, sent, true, false});
 }

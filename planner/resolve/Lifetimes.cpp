@@ -99,6 +99,8 @@ private:
         std::replace(instruction.results.begin(), instruction.results.end(),
                      copy, source);
       }
+    for (ResolvedStep &step : steps)
+      std::replace(step.made.begin(), step.made.end(), copy, source);
     for (ProgramValue &value : role.values)
       if (value.aliasOf == copy)
         value.aliasOf = source;

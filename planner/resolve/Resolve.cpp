@@ -111,6 +111,8 @@ void Resolver::lowerOp(OpId id, int stage, SegmentKind segment) {
       lowering.callItself();
     return 0;
   });
+  for (Local local : lowering.results)
+    stages[stage].steps.back().made.push_back(local.value);
   for (size_t r = 0; r < op.results.size(); ++r)
     if (op.results[r] != None && lowering.results[r].defined())
       stages[stage].copies[op.results[r]].push_back(
@@ -150,13 +152,16 @@ std::optional<Error> Resolver::updateBuffers() {
       const Layout whole = Layout::replicated(mesh.axes.size());
       const Local value = fetch(buffer.updated, whole, s, SegmentKind::Forward);
       const Local rest = fetch(buffer.value, whole, s, SegmentKind::Forward);
-      open(s, SegmentKind::Forward, None);
-      Instruction copy;
-      copy.name = "aten::copy_";
-      copy.operands = {rest.value, value.value};
-      copy.results = {None};
-      copy.args = {OperandArg{0}, OperandArg{1}, false};
-      stages[s].writer.append(std::move(copy));
+      ResolvedStep updated;
+      updated.kind = ResolvedStep::Kind::Finish;
+      updated.segment = SegmentKind::Forward;
+      updated.value = buffer.updated;
+      updated.from = whole;
+      open(s, SegmentKind::Forward, graph.values[buffer.updated].producer);
+      step(s, std::move(updated), [&] {
+        copyInto(s, rest, value);
+        return 0;
+      });
     }
   }
   return std::nullopt;
@@ -173,6 +178,17 @@ void Resolver::keepUnreadBuffers() {
       fetch(buffer.value, Layout::replicated(mesh.axes.size()), 0,
             SegmentKind::Forward);
   }
+}
+
+void Resolver::writeOrigins(Role &role) {
+  std::set<OpId> ops;
+  for (const Segment &segment : role.segments)
+    for (const Instruction &instruction : segment.instructions)
+      if (instruction.op != None)
+        ops.insert(instruction.op);
+  for (OpId id : ops)
+    if (const Op &op = graph.ops[id]; !op.module.empty() || !op.source.empty())
+      role.origins.push_back({id, op.module, op.source});
 }
 
 Expected<Resolved> Resolver::run() {
@@ -200,6 +216,7 @@ Expected<Resolved> Resolver::run() {
                              (count == 1 ? " op" : " ops"));
   for (int s = 0; s < decisions.stages; ++s) {
     finishLifetimes(program.roles[s], stages[s].steps);
+    writeOrigins(program.roles[s]);
     result.steps.push_back(std::move(stages[s].steps));
   }
   result.layout = derived.home;
@@ -219,7 +236,7 @@ Expected<Resolved> resolve(const StrategySpace &space,
 Expected<Resolved> resolveToPrice(const StrategySpace &space,
                                   const Decisions &decisions) {
   if (std::vector<Error> errors = check(decisions, space); !errors.empty())
-    return errors.front();
+    return joined(errors);
   return Resolver(space, decisions).run();
 }
 

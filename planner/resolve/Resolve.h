@@ -21,7 +21,7 @@ struct ResolvedStep {
     Reshard,  ///< value from layout to layout
     Transfer, ///< value to or from peerStage
     Leaf,     ///< reads a leaf into this segment (slice of an input, ...)
-    Finish    ///< counts, gradient sums, norm, updates, refreshed copies
+    Finish    ///< counts, sums of gradients and of the loss, buffers, updates
   };
   Kind kind = Kind::Op;
   SegmentKind segment = SegmentKind::Forward;
@@ -29,9 +29,13 @@ struct ResolvedStep {
   size_t begin = 0, end = 0;
   OpId op = None;
   ValueId value = None;
+  /// `from` is also the layout in which a Finish of a unit reads its value.
   Layout from, to;
   std::vector<Layout> operandLayouts, resultLayouts;
   int peerStage = -1;
+  /// The program values that the step makes: one per result of the op (None:
+  /// undefined), one of a reshard, of what arrives and of a reciprocal count.
+  std::vector<int32_t> made;
 };
 
 struct Resolved {

@@ -48,6 +48,7 @@ private:
   void accumulateResults(OpId op);
   std::optional<Error> updateBuffers();
   void keepUnreadBuffers();
+  void writeOrigins(Role &role);
 
   // Fetch.cpp: a value under a layout, at a stage, in a segment.
   Local fetch(ValueId value, const Layout &layout, int stage,
@@ -75,6 +76,7 @@ private:
   Local carriedZeros(int stage, ValueId like, const Layout &layout,
                      const std::string &name);
   void addInPlace(int stage, Local sum, Local summand);
+  void copyInto(int stage, Local held, Local fresh);
   /// The layout with every data axis partial: what units leave behind.
   Layout partialOverUnits(Layout layout) const;
 

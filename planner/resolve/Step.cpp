@@ -57,6 +57,15 @@ void Resolver::addInPlace(int stage, Local sum, Local summand) {
   stages[stage].writer.append(std::move(instruction));
 }
 
+void Resolver::copyInto(int stage, Local held, Local fresh) {
+  Instruction copy;
+  copy.name = "aten::copy_";
+  copy.operands = {held.value, fresh.value};
+  copy.results = {None};
+  copy.args = {OperandArg{0}, OperandArg{1}, false};
+  stages[stage].writer.append(std::move(copy));
+}
+
 // At every stage that reads the reciprocal: the rows that each unit counts,
 // added over units, then over the ranks that saw different rows.
 void Resolver::writeCounts() {
@@ -80,6 +89,7 @@ void Resolver::writeCounts() {
       begin.kind = ResolvedStep::Kind::Finish;
       begin.segment = SegmentKind::Begin;
       begin.value = count.inverseCount;
+      begin.to = Layout::replicated(mesh.axes.size());
       Local inverse;
       if (count.target == None) {
         const int64_t units = decisions.globalRows / decisions.unitRows;
@@ -134,6 +144,7 @@ void Resolver::writeCounts() {
           return scalarCall(writer, "aten::reciprocal", number, {}, leaf.type);
         });
       }
+      stages[stage].steps.back().made = {inverse.value};
       program.roles[stage].values[inverse.value].lifetime = Lifetime::Carried;
       inverseCounts[{stage, c}] = inverse;
     }
@@ -159,6 +170,7 @@ void Resolver::accumulate(size_t parameter, ValueId gradient) {
   added.kind = ResolvedStep::Kind::Finish;
   added.segment = SegmentKind::Backward;
   added.value = gradient;
+  added.from = home;
   open(stage, SegmentKind::Backward, None);
   step(stage, added, [&] {
     addInPlace(stage, sum, local);
@@ -177,6 +189,7 @@ void Resolver::accumulateLoss() {
   added.kind = ResolvedStep::Kind::Finish;
   added.segment = SegmentKind::Forward;
   added.value = graph.loss;
+  added.from = home;
   open(stage, SegmentKind::Forward, None);
   step(stage, added, [&] {
     addInPlace(stage, sum, local);
@@ -288,7 +301,14 @@ void Resolver::writeSquaredNorm() {
       for (size_t p = 0; p < graph.parameters.size(); ++p) {
         if (owner[p] != s || !gradients[p].defined())
           continue;
-        const Local gradient = gradients[p];
+        Local gradient = gradients[p];
+        // Squares of narrow types overflow and round.
+        if (byteWidth(writer[gradient].type) < byteWidth(DType::Float32))
+          gradient = writer.call("aten::_to_copy", {gradient},
+                                 {OperandArg{0}, DType::Float32,
+                                  std::monostate(), std::monostate(),
+                                  std::monostate(), false, std::monostate()},
+                                 DType::Float32, writer[gradient].shape);
         const Local squares =
             writer.call("aten::mul.Tensor", {gradient, gradient},
                         {OperandArg{0}, OperandArg{1}}, writer[gradient].type,
@@ -382,12 +402,7 @@ void Resolver::writeUpdates() {
         return step(to, received, [&] {
           const Local fresh =
               sendReceive(parameter, from, to, SegmentKind::Step);
-          Instruction refresh;
-          refresh.name = "aten::copy_";
-          refresh.operands = {held.value, fresh.value};
-          refresh.results = {None};
-          refresh.args = {OperandArg{0}, OperandArg{1}, false};
-          stages[to].writer.append(std::move(refresh));
+          copyInto(to, held, fresh);
           return 0;
         });
       });

@@ -22,6 +22,16 @@
 
 namespace monarch::runtime {
 
+/// `unit` is of the global batch, -1 outside units; `instruction` an index in
+/// the segment.
+struct InstructionPlace {
+  SegmentKind segment = SegmentKind::Forward;
+  int64_t unit = -1;
+  size_t instruction = 0;
+};
+using InstructionHook = std::function<void(
+    const InstructionPlace &place, const std::vector<at::Tensor> &values)>;
+
 struct ExecutorOptions {
   int64_t seed = 0;
   OptimizerSettings optimizer;
@@ -30,6 +40,9 @@ struct ExecutorOptions {
   std::function<void(const ProgramParameter &parameter, const at::Tensor &value,
                      const at::Tensor &gradient)>
       onUpdate;
+  /// Before each instruction of a segment, and once behind its last: what the
+  /// rank's values are, undefined where they do not live. Not counted.
+  InstructionHook onInstruction;
   /// Where the rank says where it is; outlives the executor. May be null.
   Progress *progress = nullptr;
 };

@@ -53,6 +53,8 @@ private:
   std::optional<Error> runSchedule(StepResult &result, BatchSource &batches);
   std::optional<Error> runSegment(const LoadedSegment &segment, int64_t unit,
                                   BatchSource &batches);
+  void observe(const LoadedSegment &segment, int64_t unit,
+               size_t instruction) const;
   std::optional<Error> readInputs(const LoadedSegment &segment, int64_t unit,
                                   BatchSource &batches);
   std::optional<Error> run(const LoadedInstruction &instruction, int64_t unit);

@@ -14,6 +14,17 @@
 
 namespace monarch::runtime {
 
+/// " -> 'y'", or the named tensor that it reads or changes in place.
+static std::string tensorText(const Instruction &instruction,
+                              const Role &role) {
+  for (const auto &[ids, word] : {std::pair(&instruction.results, "->"),
+                                  std::pair(&instruction.operands, "on")})
+    for (int32_t id : *ids)
+      if (id != None && !role.values[id].name.empty())
+        return fmt::format(" {} '{}'", word, role.values[id].name);
+  return "";
+}
+
 std::string textOf(const Progress &progress, const Role &role) {
   if (progress.step < 1)
     return "before step 1";
@@ -32,9 +43,8 @@ std::string textOf(const Progress &progress, const Role &role) {
                                     ? std::string_view(instruction.name)
                                     : toString(instruction.kind));
     if (instruction.op != None)
-      text += fmt::format(" of op {}", instruction.op);
-    if (!instruction.results.empty() && instruction.results[0] != None)
-      text += fmt::format(" -> '{}'", role.values[instruction.results[0]].name);
+      text += ", " + textOfOp(role, instruction.op);
+    text += tensorText(instruction, role);
   }
   return text;
 }

@@ -26,7 +26,8 @@ static_assert(std::atomic<int64_t>::is_always_lock_free &&
                   std::atomic<int32_t>::is_always_lock_free,
               "a page between processes has no locks");
 
-/// "step 3, forward of unit 1, aten::mm of op 12 -> 'y'".
+/// "step 3, forward of unit 1, aten::mm, op 12 of blocks.0.attn (model.py:31)
+/// on 'blocks.0.attn.weight'".
 std::string textOf(const Progress &progress, const Role &role);
 
 /// A page that two processes see.

@@ -93,11 +93,14 @@ std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
     setScalars(unit);
     if (auto error = readInputs(segment, unit, batches))
       return located(std::move(*error));
+    size_t index = 0;
     for (const LoadedInstruction &instruction : segment.instructions) {
       ++progress.instruction;
+      observe(segment, unit, index++);
       if (auto error = run(instruction, unit))
         return located(std::move(*error));
     }
+    observe(segment, unit, index);
     for (int32_t id : localIds)
       values[id].reset();
     swapSaved(unit);
@@ -107,6 +110,14 @@ std::optional<Error> Executor::Machine::runSegment(const LoadedSegment &segment,
     return located(failedCall(messageOf(exception)));
   }
   return std::nullopt;
+}
+
+void Executor::Machine::observe(const LoadedSegment &segment, int64_t unit,
+                                size_t instruction) const {
+  if (!options.onInstruction)
+    return;
+  MemoryScope uncounted(nullptr);
+  options.onInstruction({segment.kind, globalUnit(unit), instruction}, values);
 }
 
 std::optional<Error> Executor::Machine::readInputs(const LoadedSegment &segment,

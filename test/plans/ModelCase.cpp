@@ -102,6 +102,18 @@ Expected<at::Tensor> RandomBatches::read(const runtime::BatchRequest &request) {
   return tensor.to(request.type == DType::Bool ? at::kBool : at::kLong);
 }
 
+Expected<runtime::SessionResult>
+runCase(const Program &program,
+        decltype(runtime::SessionOptions::onInstruction) onInstruction) {
+  RandomWeights weights;
+  RandomBatches batches;
+  runtime::SessionOptions options;
+  options.seed = 11;
+  options.optimizer.learningRate = 1e-3;
+  options.onInstruction = std::move(onInstruction);
+  return runtime::runThreads(program, weights, batches, options);
+}
+
 Deviation compare(const runtime::SessionResult &result,
                   const runtime::SessionResult &reference) {
   Deviation worst;

@@ -28,6 +28,11 @@ public:
   Expected<at::Tensor> read(const runtime::BatchRequest &request) override;
 };
 
+/// One step on threads with these weights and batches.
+Expected<runtime::SessionResult>
+runCase(const Program &program,
+        decltype(runtime::SessionOptions::onInstruction) onInstruction = {});
+
 /// DESIGN's measure: max|d| / max(max|reference|, floor * largest gradient).
 struct Deviation {
   std::string where;

@@ -6,7 +6,8 @@
 // float64; loss, gradients and buffers must equal the one-process program's
 // within 1e-12. Prints the worst error and how often each strategy was drawn; a
 // strategy that the graph offers and no plan drew is a failure, but with
-// --sample, as is any plan that is not equal.
+// --sample, as is any plan that is not equal; of such a plan the step that broke
+// it is said.
 //
 //===----------------------------------------------------------------------===//
 #include "test/plans/ModelCase.h"
@@ -14,6 +15,7 @@
 #include "core/program/Verify.h"
 #include "core/support/Files.h"
 #include "planner/resolve/Resolve.h"
+#include "test/plans/Locate.h"
 #include "test/support/RandomPlan.h"
 
 #include <ATen/ATen.h>
@@ -60,15 +62,6 @@ private:
                 test::describe(plan).c_str(), why.c_str());
   }
 
-  Expected<runtime::SessionResult> execute(const Program &program) {
-    test::RandomWeights weights;
-    test::RandomBatches batches;
-    runtime::SessionOptions options;
-    options.seed = 11;
-    options.optimizer.learningRate = 1e-3;
-    return runtime::runThreads(program, weights, batches, options);
-  }
-
   const runtime::SessionResult *reference(int64_t globalRows) {
     auto found = references.find(globalRows);
     if (found == references.end()) {
@@ -78,7 +71,7 @@ private:
         std::printf("%s\n", toString(resolved.error()).c_str());
         return nullptr;
       }
-      auto result = execute(resolved->program);
+      auto result = test::runCase(resolved->program);
       if (!result) {
         std::printf("%s\n", toString(result.error()).c_str());
         return nullptr;
@@ -98,7 +91,7 @@ private:
         !errors.empty())
       return fail(seed, plan, toString(errors.front()));
     const runtime::SessionResult *expected = reference(plan.globalRows);
-    auto result = execute(resolved->program);
+    auto result = test::runCase(resolved->program);
     if (!result)
       return fail(seed, plan, toString(result.error()));
     if (!expected)
@@ -109,6 +102,7 @@ private:
       std::snprintf(text, sizeof text, "%s differs by %.3g",
                     deviation.where.c_str(), deviation.error);
       fail(seed, plan, text);
+      std::printf("%s", test::locate(space, plan).c_str());
     }
     if (!(deviation.error <= worst.error))
       worst = deviation;

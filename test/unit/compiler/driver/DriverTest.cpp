@@ -70,14 +70,15 @@ TEST_CASE("The global view of a plan is the one-process program") {
   Expected<Graph> unit = withUnitRows(graph, decisions.unitRows);
   REQUIRE(unit);
   StrategySpace unitSpace(*unit);
-  Expected<Program> view = globalView(unitSpace, decisions);
+  Expected<GlobalView> view = globalView(unitSpace, decisions);
   REQUIRE(view);
   planner::Decisions alone =
       planner::oneProcess(*unit, unitSpace, decisions.globalRows);
   alone.optimizer = decisions.optimizer;
   Expected<planner::Resolved> whole = planner::resolve(unitSpace, alone);
   REQUIRE(whole);
-  CHECK(filesOf(*view) == filesOf(whole->program));
+  CHECK(writeGraph(view->graph) == writeGraph(*unit));
+  CHECK(filesOf(view->program) == filesOf(whole->program));
 }
 
 TEST_CASE("A plan of another model is stale, and nothing is written") {
