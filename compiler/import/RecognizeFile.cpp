@@ -7,6 +7,7 @@
 #include "compiler/import/RecognizeFile.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace monarch {
 
@@ -143,6 +144,10 @@ bool hasRecordBelow(const ZipArchive &archive, std::string_view folder) {
 } // namespace
 
 Error notAnArchive(const std::string &path, std::string_view head) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return refuse("MP1002", "this is a folder, not a .pt2 model", path,
+                  "name the file in it, or export the model");
   if (head.empty())
     return refuse("MP1002", "the file is empty", path, HowToExport);
   for (const Format &format : Formats)

@@ -109,6 +109,8 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   uint64_t headerBytes = 0;
   for (size_t i = 0; i < prefix.size(); ++i)
     headerBytes |= uint64_t(prefix[i]) << (8 * i);
+  if (prefix[0] == '{' && headerBytes > uint64_t(MaxHeaderBytes))
+    return malformed(path, "it is JSON, and holds no tensors");
   if (headerBytes > uint64_t(std::min(MaxHeaderBytes, fileBytes - 8)))
     return malformed(path, "its header would be " +
                                std::to_string(headerBytes) + " bytes");

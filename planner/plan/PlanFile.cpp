@@ -53,7 +53,13 @@ Expected<PlanFile> readPlan(std::string_view text) {
   for (const char *section : {"inputs", "decisions"})
     if (!document->contains(section) || !(*document)[section].is_object())
       return planError(fmt::format("section \"{}\" is missing", section));
-  return PlanFile{std::move(*document)};
+  PlanFile plan{std::move(*document)};
+  if (unitRowsOf(plan) < 1)
+    return planError("\"unit_rows\" is missing, or no number of rows",
+                     "/decisions/unit_rows");
+  if (inputDigest(plan, "graph").empty())
+    return planError("the model's digest is missing", "/inputs/graph/digest");
+  return plan;
 }
 
 std::string writePlan(const PlanFile &plan) { return writeJson(plan.document); }

@@ -9,6 +9,9 @@ namespace monarch::planner {
 
 namespace {
 
+/// No step takes more; products with sizes of tensors stay far from overflow.
+constexpr int64_t MaxGlobalRows = int64_t(1) << 31;
+
 Error illegal(std::string what, std::string where, std::string fix) {
   return Error{"MP3102", ExitCode::Infeasible, std::move(what),
                std::move(where), std::move(fix)};
@@ -47,6 +50,13 @@ private:
       return Error{"MP3101", ExitCode::Usage,
                    fmt::format("a global batch of {} rows is none", global),
                    "--global-batch", "ask for at least one row"};
+    if (global > MaxGlobalRows)
+      return Error{"MP3101", ExitCode::Usage,
+                   fmt::format("a global batch of {} rows is more than any "
+                               "step takes",
+                               global),
+                   "--global-batch",
+                   fmt::format("ask for at most {} rows", MaxGlobalRows)};
     int64_t rows = pins.microBatch.value_or(graph.unitRows);
     if (isFixedUnit() && rows != graph.unitRows)
       return illegal(
@@ -107,8 +117,12 @@ private:
   }
 
   std::vector<int64_t> rowsOfUnits() const {
-    if (choosesRows())
-      return divisors(request.globalRows);
+    if (choosesRows()) {
+      std::vector<int64_t> rows = divisors(request.globalRows);
+      std::erase_if(rows,
+                    [&](int64_t b) { return !canHaveUnitRows(graph, b); });
+      return rows;
+    }
     return {pins.microBatch.value_or(graph.unitRows)};
   }
 

@@ -7,6 +7,8 @@
 
 #include "runtime/comm/ThreadCommunicator.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,14 +33,17 @@ struct Difference {
 double largestEntry(const at::Tensor &tensor) {
   if (tensor.numel() == 0)
     return 0;
-  return tensor.to(at::kDouble).abs().max().item().toDouble();
+  return tensor.abs().max().item().toDouble();
 }
 
+/// Infinities and what is not a number are equal where they are in both: a step
+/// none of whose labels count has no loss in one process either.
 Difference differenceOf(const std::string &name, const at::Tensor &actual,
                         const at::Tensor &expected) {
-  return {name,
-          largestEntry(actual.to(at::kDouble).sub(expected.to(at::kDouble))),
-          largestEntry(expected)};
+  at::Tensor a = actual.to(at::kDouble), b = expected.to(at::kDouble);
+  at::Tensor same = a.eq(b).logical_or(a.isnan().logical_and(b.isnan()));
+  return {name, largestEntry(a.sub(b).masked_fill(same, 0)),
+          largestEntry(b.nan_to_num(0, 0, 0))};
 }
 
 /// The worst of tensors of one kind; NaN counts as infinite.
@@ -167,8 +172,10 @@ std::optional<Error> Verification::step(int64_t step, BatchSource &batches,
     return contradiction("the job has no gradient of " + reference->missing);
   if (!result->loss)
     return contradiction("the one-process program has no loss");
-  Difference lossError{fmt::format("loss of step {}", step + 1),
-                       std::abs(loss - *result->loss), std::abs(*result->loss)};
+  Difference lossError =
+      differenceOf(fmt::format("loss of step {}", step + 1),
+                   at::scalar_tensor(loss, at::kDouble),
+                   at::scalar_tensor(*result->loss, at::kDouble));
   reference->note(&VerifyFigures::loss, worstOf({lossError}));
   reference->note(&VerifyFigures::gradients, worstOf(reference->differences));
   return std::nullopt;

@@ -10,13 +10,13 @@
 #include "runtime/comm/Communicator.h"
 #include "runtime/comm/Failure.h"
 #include "runtime/exec/Progress.h"
+#include "runtime/launch/Interrupt.h"
 #include "runtime/launch/JobPlace.h"
 #include "runtime/launch/Monitor.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -83,32 +83,6 @@ private:
   std::vector<char *> argv, envp;
 };
 
-/// Set by SIGINT and SIGTERM while ranks run.
-volatile sig_atomic_t interrupted = 0;
-
-/// Turns both signals into the flag; a signal that was ignored stays so.
-class InterruptWatch {
-public:
-  InterruptWatch() {
-    interrupted = 0;
-    struct sigaction watch = {};
-    watch.sa_handler = [](int) { interrupted = 1; };
-    for (size_t i = 0; i < signals.size(); ++i) {
-      ::sigaction(signals[i], nullptr, &before[i]);
-      if (before[i].sa_handler != SIG_IGN)
-        ::sigaction(signals[i], &watch, nullptr);
-    }
-  }
-  ~InterruptWatch() {
-    for (size_t i = 0; i < signals.size(); ++i)
-      ::sigaction(signals[i], &before[i], nullptr);
-  }
-
-private:
-  static constexpr std::array signals{SIGINT, SIGTERM};
-  struct sigaction before[signals.size()];
-};
-
 class LocalJob {
 public:
   LocalJob(const RunOptions &options, std::string executable,
@@ -130,9 +104,9 @@ public:
         return error;
     while (runningCount() > 0) {
       waitForNews();
-      if (interrupted) {
+      if (auto error = watch.interrupted()) {
         killAll();
-        return Error{"MP4015", ExitCode::Interrupted, "interrupted", "", ""};
+        return error;
       }
       if (cause && Clock::now() >= deadline)
         killAll();
@@ -208,6 +182,8 @@ private:
         watched.push_back({child.pipe, POLLIN, 0});
         of.push_back(&child);
       }
+    const size_t pipes = watched.size();
+    watched.push_back({watch.descriptor(), POLLIN, 0});
     int timeout = -1;
     if (cause)
       timeout = static_cast<int>(std::max<int64_t>(
@@ -216,7 +192,7 @@ private:
               .count()));
     if (::poll(watched.data(), watched.size(), timeout) < 0)
       return; // a signal
-    for (size_t i = 0; i < watched.size(); ++i)
+    for (size_t i = 0; i < pipes; ++i)
       if (watched[i].revents)
         readFrom(*of[i]);
   }
@@ -278,6 +254,7 @@ private:
   std::string executable;
   const Program &program;
   int64_t ranks;
+  InterruptWatch watch;
   std::shared_ptr<JobStore> store;
   std::vector<Child> children;
   std::optional<Error> cause;
@@ -325,8 +302,7 @@ std::optional<Error> runLocal(const RunOptions &options,
     return program.error();
   std::vector<Error> violations = verify(*program);
   if (!violations.empty())
-    return violations.front();
-  InterruptWatch watch;
+    return joined(violations);
   return LocalJob(options, rankExecutable, *program).run();
 }
 

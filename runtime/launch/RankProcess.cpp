@@ -105,7 +105,7 @@ private:
                    options.directory, "start as many ranks as it has"};
     std::vector<Error> violations = verify(program);
     if (!violations.empty())
-      return violations.front();
+      return joined(violations);
     return std::nullopt;
   }
 

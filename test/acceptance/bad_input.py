@@ -119,6 +119,17 @@ class BadInput(unittest.TestCase):
     def test_missing_model(self):
         self.refused_plan(BAD_INPUT, "nowhere.pt2", says=("nowhere.pt2",))
 
+    def test_folder_instead_of_a_model(self):
+        (self.folder / "folder").mkdir(exist_ok=True)
+        self.refused_plan(BAD_INPUT, "folder", says=("folder, not a .pt2",))
+
+    def test_flags_of_an_import_with_a_graph(self):
+        graph = self.commands.plan_tool_succeeds("inspect", "model.pt2", "--emit", "graph").out
+        self.write("graph.json", graph)
+        for flags in (("--loss", "0"), ("--shape", "input_ids=2x8"), ("--mode", "infer")):
+            with self.subTest(flags=flags):
+                self.refused_plan(USAGE, "graph.json", *flags, says=("MP1806",))
+
     def test_loss_of_no_output(self):
         self.refused_plan(BAD_INPUT, "model.pt2", "--loss", "ce:nowhere,labels",
                           says=("nowhere",))
@@ -159,6 +170,12 @@ class BadInput(unittest.TestCase):
     def test_micro_batch_that_does_not_divide(self):
         self.refused_plan(INFEASIBLE, "model.pt2", "--micro-batch", 3, rows=4)
 
+    def test_batch_that_no_step_takes(self):
+        for rows in (2**63 - 1, 2**40):
+            with self.subTest(rows=rows):
+                self.refused_plan(USAGE, "model.pt2", rows=rows, says=(f"{rows} rows",))
+        self.refused_plan(USAGE, "model.pt2", rows=2**63)
+
     # Plans and programs.
 
     def test_plan_of_another_model(self):
@@ -179,6 +196,52 @@ class BadInput(unittest.TestCase):
         newer = self.write("newer.plan.json", text.replace("monarch.plan/1", "monarch.plan/2"))
         self.refused(BAD_INPUT, "compile", newer, "model.pt2", "-o", "absent")
 
+    def changed_plan(self, change):
+        """The plan with one thing changed."""
+        plan = json.loads((self.folder / "model.plan.json").read_text())
+        change(plan)
+        return self.write("changed.plan.json", json.dumps(plan))
+
+    def refused_change(self, code, change, *says):
+        self.refused(code, "compile", self.changed_plan(change), "model.pt2",
+                     "-o", "absent", says=says)
+
+    def test_plan_of_stages_that_no_model_has(self):
+        for stages in (10**6, 10**12, 0, -1, [1] * 100_000, "2"):
+            with self.subTest(stages=str(stages)[:20]):
+                self.refused_change(
+                    BAD_INPUT, lambda plan: plan["decisions"].update(stages=stages), "stage")
+        rules = [{"match": f"blocks.{i}", "stage": "0"} for i in range(20_000)]
+        self.refused_change(
+            BAD_INPUT, lambda plan: plan["decisions"].update(stage_of=rules), "blocks.")
+
+    def test_plan_of_more_ranks_than_there_are(self):
+        axes = [{"name": f"dp{i}", "size": 2**20, "role": "data"} for i in range(8)]
+        self.refused_change(BAD_INPUT, lambda plan: plan["decisions"].update(mesh=axes), "ranks")
+
+    def test_plan_without_rows(self):
+        self.refused_change(BAD_INPUT, lambda plan: plan["decisions"].pop("unit_rows"),
+                            "unit_rows")
+
+    def test_plan_without_a_model(self):
+        self.refused_change(BAD_INPUT, lambda plan: plan.update(inputs={}),
+                            "/inputs/graph/digest")
+
+    def test_edited_plan(self):
+        """Decisions that are legal, but not those that were priced."""
+        def change(plan):
+            plan["decisions"]["optimizer"] = "adamw"
+        self.refused_change(STALE, change, "MP2213", "peak_tensor_bytes")
+        self.refused_run(STALE, self.changed_plan(change), "model.pt2", says=("MP2213",))
+
+    def test_all_that_is_wrong_with_a_plan(self):
+        """In one message, each with its place in the model."""
+        def change(plan):
+            plan["decisions"]["stages"] = 1
+            plan["decisions"]["stage_of"] = [{"match": "**", "stage": "3"}]
+        self.refused_change(BAD_INPUT, change, "violations", "blocks.0", "blocks.1",
+                            "models.py:")
+
     def test_changed_program(self):
         """A file that is not the manifest's."""
         for name in ("manifest.json", "role-0.json"):
@@ -198,6 +261,18 @@ class BadInput(unittest.TestCase):
 
     def test_missing_program(self):
         self.refused_run(BAD_INPUT, "nowhere", "--weights", "model.pt2")
+
+    def test_graph_instead_of_weights(self):
+        graph = self.commands.plan_tool_succeeds("inspect", "model.pt2", "--emit", "graph").out
+        self.refused_run(BAD_INPUT, "program", "--weights", self.write("graph.json", graph),
+                         says=("JSON",))
+
+    def test_outputs_without_a_folder(self):
+        """Said before the first step."""
+        for flag in ("--report", "--save-weights"):
+            with self.subTest(flag=flag):
+                self.refused(BAD_INPUT, "run", "program", "--weights", "model.pt2",
+                             flag, "nowhere/out", says=("MP1902", "nowhere"))
 
     def test_run_without_weights(self):
         self.refused_run(USAGE, "program", says=("--weights",))

@@ -1,5 +1,6 @@
-"""A rank killed in mid-run ends the job: exit code 9, one cause line, all ranks
-gone, within seconds.
+"""What ends a job in mid-run ends all of it, within seconds: a rank that is
+killed (exit code 9, one cause line), and an interrupt of the launcher (130).
+No rank, no scratch file and no output stays behind.
 
     lost_rank.py --bin DIR
 """
@@ -16,7 +17,7 @@ import time
 
 from commands import Commands, check
 
-LOST_RANK = 9
+LOST_RANK, INTERRUPTED = 9, 130
 # Far above what it takes; a hang would end at the ranks' own 120 s at best.
 PATIENCE_SECONDS = 60
 
@@ -47,6 +48,51 @@ def wait_until(holds, text):
         time.sleep(0.02)
 
 
+class RunningJob:
+    """`monarch-plan run` of a plan on four ranks, once it has made three steps."""
+
+    def __init__(self, commands):
+        self.folder = commands.folder
+        self.scratch = self.folder / "scratch"
+        self.scratch.mkdir(exist_ok=True)
+        self.launcher = subprocess.Popen(
+            [commands.program("monarch-plan"), "run", "plan.json", "model.pt2",
+             "--steps", "1000000", "--save-weights", "weights.safetensors",
+             "--report", "report.json"],
+            cwd=self.folder, env={**os.environ, "TMPDIR": str(self.scratch)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+
+    def __enter__(self):
+        # Ends early if the launcher does.
+        for line in self.launcher.stdout:
+            if line.startswith("step 3 "):
+                break
+        self.ranks = {int(environment_of(pid)["RANK"]): pid
+                      for pid in children_of(self.launcher.pid)}
+        check(sorted(self.ranks) == [0, 1, 2, 3], f"ranks {self.ranks}")
+        return self
+
+    def __exit__(self, *_):
+        if self.launcher.poll() is None:
+            self.launcher.send_signal(signal.SIGKILL)
+            self.launcher.wait()
+
+    def end(self, pid, sent, code):
+        """Sends a signal; what the launcher says when it ends with this code."""
+        os.kill(pid, sent)
+        out, err = self.launcher.communicate(timeout=PATIENCE_SECONDS)
+        check(self.launcher.returncode == code,
+              f"exits with {self.launcher.returncode}\n{out}{err}")
+        causes = re.findall(r"^error MP\d{4}:.*$", err, re.MULTILINE)
+        check(len(causes) == 1, f"not one cause line:\n{err}")
+        wait_until(lambda: not any(map(exists, self.ranks.values())), "the end of all ranks")
+        check(not list(self.scratch.iterdir()), f"left behind: {list(self.scratch.iterdir())}")
+        for name in ("weights.safetensors", "report.json"):
+            check(not list(self.folder.glob(f"{name}*")), f"{name} of a job that failed")
+        return err
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True, help="folder of the binaries")
@@ -57,34 +103,13 @@ def main():
         commands.plan_tool_succeeds("plan", "model.pt2", "--cluster", "cpu:4",
                                     "--global-batch", 8, "--fix", "dp=2,tp=2",
                                     "-o", "plan.json")
-        launcher = subprocess.Popen(
-            [commands.program("monarch-plan"), "run", "plan.json", "model.pt2",
-             "--steps", "1000000", "--save-weights", "weights.safetensors"],
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
-        try:
-            # Ends early if the launcher does.
-            for line in launcher.stdout:
-                if line.startswith("step 3 "):
-                    break
-            ranks = {int(environment_of(pid)["RANK"]): pid
-                     for pid in children_of(launcher.pid)}
-            check(sorted(ranks) == [0, 1, 2, 3], f"ranks {ranks}")
-            os.kill(ranks[2], signal.SIGKILL)
-            out, err = launcher.communicate(timeout=PATIENCE_SECONDS)
-        finally:
-            if launcher.poll() is None:
-                launcher.send_signal(signal.SIGKILL)
-                launcher.wait()
-        check(launcher.returncode == LOST_RANK,
-              f"exits with {launcher.returncode}\n{out}{err}")
-        causes = re.findall(r"^error MP\d{4}:.*$", err, re.MULTILINE)
-        check(len(causes) == 1, f"not one cause line:\n{err}")
-        check(re.search(r"rank 2\b", err), f"does not name rank 2:\n{err}")
-        check(re.search(r"step \d+", err), f"does not name the step:\n{err}")
-        wait_until(lambda: not any(map(exists, ranks.values())), "the end of all ranks")
-        check(not (commands.folder / "weights.safetensors").exists(),
-              "weights of a job that failed")
+        with RunningJob(commands) as job:
+            err = job.end(job.ranks[2], signal.SIGKILL, LOST_RANK)
+            check(re.search(r"rank 2\b", err), f"does not name rank 2:\n{err}")
+            check(re.search(r"step \d+", err), f"does not name the step:\n{err}")
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            with RunningJob(commands) as job:
+                job.end(job.launcher.pid, sent, INTERRUPTED)
 
 
 if __name__ == "__main__":

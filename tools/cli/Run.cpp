@@ -1,4 +1,5 @@
 #include "core/support/Files.h"
+#include "runtime/launch/Interrupt.h"
 #include "runtime/launch/LocalRun.h"
 #include "tools/cli/CompileProgram.h"
 
@@ -82,6 +83,8 @@ std::optional<Error> prepare(RunVerbOptions &options,
 } // namespace
 
 int run(RunVerbOptions options, const Console &console) {
+  // From before there is anything to clean up.
+  const runtime::InterruptWatch watch;
   const ScratchDirectory scratch;
   if (scratch.directory.empty())
     return console.fail({"MP1804", ExitCode::Internal,
@@ -89,6 +92,8 @@ int run(RunVerbOptions options, const Console &console) {
                          fs::temp_directory_path().string(),
                          "set TMPDIR to a folder that can be written"});
   if (const auto error = prepare(options, scratch.directory))
+    return console.fail(*error);
+  if (const auto error = watch.interrupted())
     return console.fail(*error);
   const auto executable = runtime::findRankExecutable();
   if (!executable)

@@ -132,6 +132,14 @@ TEST_CASE("malformed safetensors are refused") {
       data, "twice");
 }
 
+TEST_CASE("JSON in the place of tensors is called so") {
+  test::TemporaryFolder folder;
+  REQUIRE_FALSE(writeFile(folder / "graph.json", "{\n  \"schema\": 1}"));
+  Expected<SafetensorsFile> file = SafetensorsFile::open(folder / "graph.json");
+  REQUIRE_FALSE(file);
+  CHECK(file.error().what.find("it is JSON") != std::string::npos);
+}
+
 TEST_CASE("a header longer than the file is refused") {
   test::TemporaryFolder folder;
   REQUIRE_FALSE(writeFile(folder / "a", std::string(8, '\x7f')));

@@ -124,7 +124,7 @@ TwoLayers fourRanks() {
   return shape;
 }
 
-/// test::probe in the forward of stage 0.
+/// test::probe in the forward of stage 0, as an op of the user's model.
 Program withProbe(Program program) {
   Role &role = program.roles[0];
   Instruction probe;
@@ -135,6 +135,8 @@ Program withProbe(Program program) {
   role.values.push_back(result);
   probe.results = {static_cast<int32_t>(role.values.size()) - 1};
   probe.args = {OperandArg{0}};
+  probe.op = 7;
+  role.origins.push_back({probe.op, "net.probe", "net.py:12"});
   Instruction free;
   free.kind = InstructionKind::Free;
   free.operands = probe.results;
@@ -268,7 +270,8 @@ TEST_CASE("A rank that is lost ends the job with one cause") {
   // hung rank cannot know that it is the one.
   if (mode == "exit" || mode == "kill")
     CHECK(error->where ==
-          "rank 1, step 1, forward of unit 0, test::probe -> 'probed'");
+          "rank 1, step 1, forward of unit 0, test::probe, op 7 of net.probe "
+          "(net.py:12) -> 'probed'");
   if (mode == "stop")
     CHECK(error->where.find("rank 1, ") != std::string::npos);
   // Generous: a promise of seconds, not a measurement.
@@ -284,7 +287,8 @@ TEST_CASE("A rank whose op fails says rank, step, op and reason for all") {
   CHECK(error->code == ExitCode::RunFailed);
   CHECK(error->what == "the probe was told to fail");
   CHECK(error->where ==
-        "rank 1, step 1, forward of unit 0, test::probe -> 'probed'");
+        "rank 1, step 1, forward of unit 0, test::probe, op 7 of net.probe "
+        "(net.py:12) -> 'probed'");
 }
 
 namespace {
@@ -331,8 +335,28 @@ TEST_CASE("torchrun names the first cause") {
   INFO(finished.output);
   CHECK(finished.status != 0);
   CHECK(finished.output.find("MP4002: rank 1, step 1, forward of unit 0, "
-                             "test::probe -> 'probed': the probe was told to "
-                             "fail") != std::string::npos);
+                             "test::probe, op 7 of net.probe (net.py:12) -> "
+                             "'probed': the probe was told to fail") !=
+        std::string::npos);
+}
+
+TEST_CASE("Ranks of different programs do not start") {
+  Job job(fourRanks(), 1);
+  for (int rank = 0; rank < 4; ++rank) {
+    Program program = job.program;
+    program.planDigest = rank == 2 ? "of another plan" : "of one plan";
+    REQUIRE(
+        !writeProgram(program, job.folder / ("rank-" + std::to_string(rank))));
+  }
+  Finished finished =
+      torchrun("/bin/sh", {"-c", "exec " MONARCH_RUN " " +
+                                     (job.folder / "rank-$RANK --init 1")});
+  INFO(finished.output);
+  CHECK(finished.status != 0);
+  CHECK(finished.output.find("MP4012") != std::string::npos);
+  CHECK(finished.output.find("rank 2 has another program than rank 0") !=
+        std::string::npos);
+  CHECK(finished.output.find("loss") == std::string::npos);
 }
 
 TEST_CASE("What cannot run does not start") {
