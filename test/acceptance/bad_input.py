@@ -296,6 +296,20 @@ class BadInput(unittest.TestCase):
                 self.refused_run(BAD_INPUT, "program", "--weights", "model.pt2",
                                  "--data", f"{name}.safetensors", says=(says,))
 
+    def test_labels_none_of_which_counts(self):
+        """Not a number, as in PyTorch, and the same as in one process."""
+        whole = load_file(self.folder / "data.safetensors")
+        ignored = dict(whole, labels=torch.full_like(whole["labels"], -100))
+        save_file(ignored, self.folder / "ignored.safetensors")
+        result = self.commands.plan_tool_succeeds(
+            "run", "program", "--weights", "model.pt2", "--data", "ignored.safetensors",
+            "--verify", "--report", "ignored.json")
+        self.assertIn("loss nan", result.out)
+        self.assertIn("equal to one process", result.out)
+        self.assertEqual(json.loads((self.folder / "ignored.json").read_text())["losses"],
+                         ["nan"])
+        (self.folder / "ignored.json").unlink()
+
     # The command line itself.
 
     def test_usage(self):

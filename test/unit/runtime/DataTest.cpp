@@ -4,12 +4,11 @@
 // what does not fit is refused by name.
 //
 //===----------------------------------------------------------------------===//
-#include "core/support/Safetensors.h"
 #include "runtime/data/FileSources.h"
 #include "runtime/data/Generators.h"
-#include "runtime/support/Tensors.h"
 #include "test/support/TemporaryFolder.h"
 #include "test/support/ZipBytes.h"
+#include "test/unit/runtime/TensorFiles.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -52,20 +51,6 @@ at::Tensor readStep(BatchSource &source, const std::string &name,
     parts.push_back(*part);
   }
   return at::cat(parts, rowDim);
-}
-
-void write(const std::string &path,
-           const std::map<std::string, at::Tensor> &tensors) {
-  std::vector<SafetensorsTensor> declared;
-  for (const auto &[name, tensor] : tensors)
-    declared.push_back(
-        {name, *dtypeOf(tensor.scalar_type()), tensor.sizes().vec(), 0, 0});
-  auto writer = SafetensorsWriter::create(path, declared);
-  REQUIRE(writer);
-  for (const auto &[name, tensor] : tensors)
-    REQUIRE(!writer->write(name, 0, tensor.const_data_ptr(),
-                           static_cast<int64_t>(tensor.nbytes())));
-  REQUIRE(!writer->commit());
 }
 
 Expected<at::Tensor> readWeight(WeightSource &source,
@@ -136,8 +121,8 @@ TEST_CASE("Weights are found by any name, in a file or a folder") {
   TemporaryFolder folder;
   at::Tensor a = at::arange(6, at::TensorOptions(at::kFloat)).view({2, 3});
   at::Tensor b = at::arange(4, at::TensorOptions(at::kDouble));
-  write(folder / "1.safetensors", {{"a", a}});
-  write(folder / "2.safetensors", {{"b", b}});
+  writeTensors(folder / "1.safetensors", {{"a", a}});
+  writeTensors(folder / "2.safetensors", {{"b", b}});
   auto source = openWeights(folder / "");
   REQUIRE(source);
   CHECK(readWeight(**source, {"tied", "a"}, DType::Float32, {2, 3})->equal(a));
@@ -157,8 +142,8 @@ TEST_CASE("Weights are found by any name, in a file or a folder") {
 TEST_CASE("Batches are cut out of the file by step and unit") {
   TemporaryFolder folder;
   at::Tensor x = at::arange(24 * 3, at::TensorOptions(at::kLong)).view({24, 3});
-  write(folder / "d.safetensors",
-        {{"x", x}, {"columns", x.t().contiguous()}, {"table", x}});
+  writeTensors(folder / "d.safetensors",
+               {{"x", x}, {"columns", x.t().contiguous()}, {"table", x}});
   auto source = FileBatches::open(folder / "d.safetensors");
   REQUIRE(source);
   // Steps of 8 rows.

@@ -8,12 +8,12 @@
 #include "core/program/Verify.h"
 #include "core/support/Files.h"
 #include "core/support/Json.h"
-#include "core/support/Safetensors.h"
 #include "runtime/Session.h"
 #include "runtime/data/FileSources.h"
 #include "runtime/launch/LocalRun.h"
 #include "test/support/TemporaryFolder.h"
 #include "test/unit/runtime/Programs.h"
+#include "test/unit/runtime/TensorFiles.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -37,19 +37,6 @@ at::Tensor numbers(std::vector<int64_t> shape, double phase) {
   return at::sin(at::arange(count, at::TensorOptions(at::kDouble)) * 1.7 +
                  phase)
       .view(shape);
-}
-
-void writeTensors(const std::string &path, const NamedTensors &tensors) {
-  std::vector<SafetensorsTensor> declared;
-  for (const auto &[name, tensor] : tensors)
-    declared.push_back(
-        {name, *dtypeOf(tensor.scalar_type()), tensor.sizes().vec(), 0, 0});
-  auto writer = SafetensorsWriter::create(path, declared);
-  REQUIRE(writer);
-  for (const auto &[name, tensor] : tensors)
-    REQUIRE(!writer->write(name, 0, tensor.const_data_ptr(),
-                           static_cast<int64_t>(tensor.nbytes())));
-  REQUIRE(!writer->commit());
 }
 
 at::Tensor readTensor(const std::string &path, const std::string &name) {

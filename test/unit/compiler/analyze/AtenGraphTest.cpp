@@ -3,6 +3,7 @@
 #include "compiler/analyze/AtenGraph.h"
 #include "dialects/aten/AtenDialect.h"
 #include "test/support/GraphBuilder.h"
+#include "test/support/ModuleText.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -15,13 +16,6 @@ using namespace monarch;
 using namespace monarch::test;
 
 namespace {
-
-std::string textOf(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo());
-  return text;
-}
 
 /// Through a module in memory, then through its text.
 void checkRoundTrip(const Graph &graph) {

@@ -6,6 +6,7 @@
 #include "compiler/partition/Passes.h"
 #include "core/program/ProgramFormat.h"
 #include "test/support/GptGraph.h"
+#include "test/support/ModuleText.h"
 #include "test/support/RandomPlan.h"
 
 #include "mlir/IR/Verifier.h"
@@ -19,13 +20,6 @@ using namespace monarch;
 using namespace monarch::test;
 
 namespace {
-
-std::string textOf(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, mlir::OpPrintingFlags().enableDebugInfo());
-  return text;
-}
 
 bool run(mlir::ModuleOp module, std::unique_ptr<mlir::Pass> pass) {
   mlir::PassManager manager(module.getContext());

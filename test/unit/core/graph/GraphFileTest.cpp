@@ -148,6 +148,7 @@ TEST_CASE("a dynamic graph takes any number of rows and back") {
     REQUIRE(back);
     CHECK(writeGraph(*back) == writeGraph(graph));
     CHECK(withUnitRows(graph, 0).error().id == "MP1022");
+    CHECK(withUnitRows(graph, int64_t(1) << 62).error().id == "MP1022");
   }
 }
 

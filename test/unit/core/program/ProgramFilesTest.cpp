@@ -86,6 +86,8 @@ TEST_CASE("a program is written, read and written to the same bytes") {
                std::vector<double>{1.0, 1e300},
                std::vector<bool>{true, false},
                DType::BFloat16};
+  program.roles[0].origins = {{3, "blocks.0.attn", "model.py:31"},
+                              {7, "", "x"}};
   std::string path = folder / "program";
   REQUIRE_FALSE(writeProgram(program, path));
   Expected<Program> read = readProgram(path);
@@ -93,6 +95,9 @@ TEST_CASE("a program is written, read and written to the same bytes") {
   CHECK(filesOf(*read) == filesOf(program));
   CHECK(read->roles[0].segments[2].instructions[0].args == call.args);
   CHECK(read->roles[1].schedule == program.roles[1].schedule);
+  CHECK(textOfOp(read->roles[0], 3) == "op 3 of blocks.0.attn (model.py:31)");
+  CHECK(textOfOp(read->roles[0], 4) == "op 4");
+  CHECK(textOfOp(read->roles[0], 7) == "op 7 of x");
   CHECK(read->predicted == program.predicted);
   CHECK(read->worldSize() == 4);
   for (const char *name : {"manifest.json", "role-0.json", "role-1.json"})

@@ -101,6 +101,9 @@ TEST_CASE("tables that point outside of tables are found") {
   checkFound("MP2110", where, "alias of none", [](Program &, Role &r, Role &) {
     r.values[valueNamed(r, "h")].aliasOf = valueNamed(r, "h");
   });
+  checkFound("MP2110", where, "origin of op 2", [](Program &, Role &r, Role &) {
+    r.origins = {{2, "a", ""}, {2, "b", ""}};
+  });
   checkFound("MP2110", where, "parameter w0",
              [](Program &, Role &r, Role &) { r.parameters[0].value = -1; });
   checkFound("MP2110", where, "not a persistent",
