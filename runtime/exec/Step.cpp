@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 
 namespace monarch::runtime {
 
@@ -73,6 +75,9 @@ std::optional<Error> Executor::Machine::runSchedule(StepResult &result,
       return error;
   if (role.scalars.loss != None && values[role.scalars.loss].defined())
     result.loss = values[role.scalars.loss].item().toDouble();
+  // Its sign means nothing, and would be printed.
+  if (result.loss && std::isnan(*result.loss))
+    result.loss = std::numeric_limits<double>::quiet_NaN();
   dropCarried();
   return std::nullopt;
 }

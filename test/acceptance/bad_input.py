@@ -239,8 +239,8 @@ class BadInput(unittest.TestCase):
         def change(plan):
             plan["decisions"]["stages"] = 1
             plan["decisions"]["stage_of"] = [{"match": "**", "stage": "3"}]
-        self.refused_change(BAD_INPUT, change, "violations", "blocks.0", "blocks.1",
-                            "models.py:")
+        self.refused_change(BAD_INPUT, change, "violations", "at blocks.0 (models.py:",
+                            "at blocks.0.qkv (linear.py:", "more")
 
     def test_changed_program(self):
         """A file that is not the manifest's."""

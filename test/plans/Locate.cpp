@@ -168,8 +168,9 @@ private:
     for (ValueId id = 0; id < static_cast<ValueId>(graph.values.size()); ++id) {
       const Value &leaf = graph.values[id];
       auto note = [&](int32_t local) {
+        // As the forward finds it: buffers change in it.
         if (local != None && values[local].defined())
-          leaves[{id, unit}] = values[local].clone();
+          leaves.try_emplace({id, unit}, values[local].clone());
       };
       if (leaf.kind == ValueKind::Random)
         note(role.scalars.random);
