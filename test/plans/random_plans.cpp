@@ -6,8 +6,8 @@
 // float64; loss, gradients and buffers must equal the one-process program's
 // within 1e-12. Prints the worst error and how often each strategy was drawn; a
 // strategy that the graph offers and no plan drew is a failure, but with
-// --sample, as is any plan that is not equal; of such a plan the step that broke
-// it is said.
+// --sample, as is any plan that is not equal; of such a plan the step that
+// broke it is said.
 //
 //===----------------------------------------------------------------------===//
 #include "test/plans/ModelCase.h"
