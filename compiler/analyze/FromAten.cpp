@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/analyze/AtenGraph.h"
 #include "dialects/aten/AtenDialect.h"
+#include "dialects/aten/Leaves.h"
 #include "dialects/aten/Locations.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -36,16 +37,6 @@ private:
     for (mlir::Value value : values)
       result.push_back(ids.at(value));
     return result;
-  }
-  static std::vector<std::string> namesOf(ArrayAttr names) {
-    std::vector<std::string> result;
-    for (StringAttr name : names.getAsRange<StringAttr>())
-      result.push_back(name.str());
-    return result;
-  }
-  static Storage storageOf(aten::StorageAttr attr) {
-    return {attr.getRecord().str(), attr.getOffsetBytes(),
-            attr.getStrides().vec()};
   }
 
   ValueId define(mlir::Value made, ValueKind kind, StringRef name = "") {
@@ -101,21 +92,21 @@ private:
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](aten::ParameterOp leaf) {
           Parameter parameter;
-          parameter.names = namesOf(leaf.getNames());
+          parameter.names = aten::namesOf(leaf.getNames());
           parameter.value =
               define(leaf.getValue(), ValueKind::Parameter, parameter.names[0]);
           parameter.trainable = !leaf.getFrozen();
-          parameter.storage = storageOf(leaf.getStorage());
+          parameter.storage = aten::storageOf(leaf.getStorage());
           parameterOf[parameter.value] = graph.parameters.size();
           graph.parameters.push_back(std::move(parameter));
         })
         .Case([&](aten::BufferOp leaf) {
           Buffer buffer;
-          buffer.names = namesOf(leaf.getNames());
+          buffer.names = aten::namesOf(leaf.getNames());
           buffer.value =
               define(leaf.getValue(), ValueKind::Buffer, buffer.names[0]);
           buffer.persistent = !leaf.getTemporary();
-          buffer.storage = storageOf(leaf.getStorage());
+          buffer.storage = aten::storageOf(leaf.getStorage());
           bufferOf[buffer.value] = graph.buffers.size();
           graph.buffers.push_back(std::move(buffer));
         })
@@ -127,7 +118,7 @@ private:
         .Case([&](aten::ConstantOp leaf) {
           graph.constants.push_back(
               define(leaf.getValue(), ValueKind::Constant, leaf.getSymbol()));
-          graph.constantStorage.push_back(storageOf(leaf.getStorage()));
+          graph.constantStorage.push_back(aten::storageOf(leaf.getStorage()));
         })
         .Case([&](aten::RandomOp leaf) {
           define(leaf.getValue(), ValueKind::Random, leaf.getSymbol());

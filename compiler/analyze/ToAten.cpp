@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/analyze/AtenGraph.h"
 #include "dialects/aten/AtenDialect.h"
+#include "dialects/aten/Leaves.h"
 #include "dialects/aten/Locations.h"
 
 #include "mlir/IR/Builders.h"
@@ -68,14 +69,6 @@ private:
     return RankedTensorType::get(
         value.shape, aten::elementType(value.type, &context), encoding);
   }
-  aten::StorageAttr storageOf(const Storage &storage) {
-    return aten::StorageAttr::get(&context, storage.record, storage.offsetBytes,
-                                  storage.strides);
-  }
-  ArrayAttr namesOf(const std::vector<std::string> &names) {
-    return builder.getStrArrayAttr(
-        SmallVector<StringRef>(names.begin(), names.end()));
-  }
   SmallVector<mlir::Value> valuesOf(const std::vector<ValueId> &ids) {
     return llvm::map_to_vector(ids, [&](ValueId id) { return made[id]; });
   }
@@ -86,20 +79,22 @@ private:
     switch (value.kind) {
     case ValueKind::Parameter: {
       const Parameter &leaf = *parameters.at(id);
-      return aten::ParameterOp::create(builder, unknown, type,
-                                       namesOf(leaf.names), !leaf.trainable,
-                                       storageOf(leaf.storage));
+      return aten::ParameterOp::create(
+          builder, unknown, type, aten::attributeOf(leaf.names, &context),
+          !leaf.trainable, aten::attributeOf(leaf.storage, &context));
     }
     case ValueKind::Buffer: {
       const Buffer &leaf = *buffers.at(id);
-      return aten::BufferOp::create(builder, unknown, type, namesOf(leaf.names),
-                                    !leaf.persistent, storageOf(leaf.storage));
+      return aten::BufferOp::create(
+          builder, unknown, type, aten::attributeOf(leaf.names, &context),
+          !leaf.persistent, aten::attributeOf(leaf.storage, &context));
     }
     case ValueKind::Input:
       return aten::InputOp::create(builder, unknown, type, value.name);
     case ValueKind::Constant:
-      return aten::ConstantOp::create(builder, unknown, type, value.name,
-                                      storageOf(*constants.at(id)));
+      return aten::ConstantOp::create(
+          builder, unknown, type, value.name,
+          aten::attributeOf(*constants.at(id), &context));
     case ValueKind::Random:
       return aten::RandomOp::create(builder, unknown, type, value.name);
     case ValueKind::InverseCount:

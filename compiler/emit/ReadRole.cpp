@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/ReadRole.h"
 #include "core/program/ProgramFormat.h"
+#include "dialects/aten/Leaves.h"
 #include "dialects/aten/Locations.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -87,16 +88,6 @@ private:
 
   //===- Leaves and roots -------------------------------------------------===//
 
-  static std::vector<std::string> namesOf(ArrayAttr names) {
-    std::vector<std::string> result;
-    for (StringAttr name : names.getAsRange<StringAttr>())
-      result.push_back(name.str());
-    return result;
-  }
-  static Storage storageOf(aten::StorageAttr attr) {
-    return {attr.getRecord().str(), attr.getOffsetBytes(),
-            attr.getStrides().vec()};
-  }
   static TensorStructure structureOf(ArrayAttr dims) {
     TensorStructure structure;
     for (auto dim : dims.getAsRange<dist::DimAttr>())
@@ -115,8 +106,8 @@ private:
         .Case([&](dist::ParameterOp op) {
           ProgramParameter leaf;
           leaf.value = define(op.getLocal(), op.getValue());
-          leaf.names = namesOf(op.getNames());
-          leaf.storage = storageOf(op.getStorage());
+          leaf.names = aten::namesOf(op.getNames());
+          leaf.storage = aten::storageOf(op.getStorage());
           leaf.structure = structureOf(op.getStructure());
           leaf.layout = op.getLayout().getValue();
           leaf.trainable = !op.getFrozen();
@@ -125,9 +116,9 @@ private:
         })
         .Case([&](dist::BufferOp op) {
           role.buffers.push_back(
-              {define(op.getLocal(), op.getValue()), namesOf(op.getNames()),
-               storageOf(op.getStorage()), structureOf(op.getStructure()),
-               op.getConstant()});
+              {define(op.getLocal(), op.getValue()),
+               aten::namesOf(op.getNames()), aten::storageOf(op.getStorage()),
+               structureOf(op.getStructure()), op.getConstant()});
         })
         .Case([&](dist::InputOp op) {
           role.inputs.push_back(

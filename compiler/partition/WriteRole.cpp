@@ -1,6 +1,7 @@
 //===- WriteRole.cpp - one role as a dist op ------------------------------===//
 
 #include "compiler/partition/WriteRole.h"
+#include "dialects/aten/Leaves.h"
 #include "dialects/aten/Locations.h"
 
 #include <fmt/format.h>
@@ -40,14 +41,6 @@ public:
 private:
   //===- Leaves and roots -------------------------------------------------===//
 
-  ArrayAttr namesOf(const std::vector<std::string> &names) {
-    return builder.getStrArrayAttr(
-        SmallVector<StringRef>(names.begin(), names.end()));
-  }
-  aten::StorageAttr storageOf(const Storage &storage) {
-    return aten::StorageAttr::get(context, storage.record, storage.offsetBytes,
-                                  storage.strides);
-  }
   ArrayAttr structureOf(const TensorStructure &structure) {
     SmallVector<Attribute> dims;
     for (const DimStructure &dim : structure)
@@ -68,15 +61,16 @@ private:
     for (const ProgramParameter &leaf : role.parameters)
       locals[leaf.value] = dist::ParameterOp::create(
           builder, unknown, type(leaf.value), info(leaf.value),
-          namesOf(leaf.names), storageOf(leaf.storage),
-          structureOf(leaf.structure),
+          aten::attributeOf(leaf.names, context),
+          aten::attributeOf(leaf.storage, context), structureOf(leaf.structure),
           dist::LayoutAttr::get(context, leaf.layout), !leaf.trainable,
           !leaf.owner);
     for (const ProgramBuffer &leaf : role.buffers)
       locals[leaf.value] = dist::BufferOp::create(
           builder, unknown, type(leaf.value), info(leaf.value),
-          namesOf(leaf.names), storageOf(leaf.storage),
-          structureOf(leaf.structure), leaf.constant);
+          aten::attributeOf(leaf.names, context),
+          aten::attributeOf(leaf.storage, context), structureOf(leaf.structure),
+          leaf.constant);
     for (const ProgramInput &leaf : role.inputs)
       locals[leaf.value] = dist::InputOp::create(
           builder, unknown, type(leaf.value), info(leaf.value), leaf.name,
