@@ -180,17 +180,6 @@ void Resolver::keepUnreadBuffers() {
   }
 }
 
-void Resolver::writeOrigins(Role &role) {
-  std::set<OpId> ops;
-  for (const Segment &segment : role.segments)
-    for (const Instruction &instruction : segment.instructions)
-      if (instruction.op != None)
-        ops.insert(instruction.op);
-  for (OpId id : ops)
-    if (const Op &op = graph.ops[id]; !op.module.empty() || !op.source.empty())
-      role.origins.push_back({id, op.module, op.source});
-}
-
 Expected<Resolved> Resolver::run() {
   writeCounts();
   for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id) {
@@ -216,7 +205,6 @@ Expected<Resolved> Resolver::run() {
                              (count == 1 ? " op" : " ops"));
   for (int s = 0; s < decisions.stages; ++s) {
     finishLifetimes(program.roles[s], stages[s].steps);
-    writeOrigins(program.roles[s]);
     result.steps.push_back(std::move(stages[s].steps));
   }
   result.layout = derived.home;
@@ -225,11 +213,25 @@ Expected<Resolved> Resolver::run() {
   return std::move(result);
 }
 
+static void writeOrigins(Role &role, const Graph &graph) {
+  std::set<OpId> ops;
+  for (const Segment &segment : role.segments)
+    for (const Instruction &instruction : segment.instructions)
+      if (instruction.op != None)
+        ops.insert(instruction.op);
+  for (OpId id : ops)
+    if (const Op &op = graph.ops[id]; !op.module.empty() || !op.source.empty())
+      role.origins.push_back({id, op.module, op.source});
+}
+
 Expected<Resolved> resolve(const StrategySpace &space,
                            const Decisions &decisions) {
   Expected<Resolved> resolved = resolveToPrice(space, decisions);
-  if (resolved)
-    resolved->program.modelDigest = digest(space.graph());
+  if (!resolved)
+    return resolved;
+  resolved->program.modelDigest = digest(space.graph());
+  for (Role &role : resolved->program.roles)
+    writeOrigins(role, space.graph());
   return resolved;
 }
 

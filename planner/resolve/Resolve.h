@@ -50,8 +50,9 @@ struct Resolved {
 
 Expected<Resolved> resolve(const StrategySpace &space,
                            const Decisions &decisions);
-/// The same, but its program does not say of which model it is: for search,
-/// where a digest of the graph for each plan would cost as much as its price.
+/// The same, but its program does not say of which model it is or where its ops
+/// come from: for search, where a digest of the graph for each plan would cost
+/// as much as its price.
 Expected<Resolved> resolveToPrice(const StrategySpace &space,
                                   const Decisions &decisions);
 

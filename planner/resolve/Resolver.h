@@ -48,7 +48,6 @@ private:
   void accumulateResults(OpId op);
   std::optional<Error> updateBuffers();
   void keepUnreadBuffers();
-  void writeOrigins(Role &role);
 
   // Fetch.cpp: a value under a layout, at a stage, in a segment.
   Local fetch(ValueId value, const Layout &layout, int stage,
