@@ -13,6 +13,7 @@
 namespace monarch {
 
 struct ImportOptions; // compiler/import/Import.h
+struct FileFacts;
 
 /// Where the IR after each phase is written, numbered in the order of the
 /// phases: "1-aten.mlir", "2-aten-live.mlir" (loadGraph), "3-dist.mlir",
@@ -23,10 +24,12 @@ struct DumpOptions {
 
 /// The joint graph of a model file: `.pt2` through import and aten, or
 /// `monarch.graph/1` as it stands: of `options` it takes the rows of the unit
-/// alone, its loss and shapes are in the file.
+/// alone, its loss and shapes are in the file. `facts` is filled where given,
+/// for a model file.
 Expected<Graph> loadGraph(const std::string &modelPath,
                           const ImportOptions &options,
-                          const DumpOptions &dump = {});
+                          const DumpOptions &dump = {},
+                          FileFacts *facts = nullptr);
 
 struct CompileOptions {
   /// Made, or replaced if it holds a program; nothing is left half written.

@@ -29,11 +29,11 @@ static Expected<Graph> readGraphFile(const std::string &path,
 }
 
 Expected<Graph> loadGraph(const std::string &modelPath,
-                          const ImportOptions &options,
-                          const DumpOptions &dump) {
+                          const ImportOptions &options, const DumpOptions &dump,
+                          FileFacts *facts) {
   if (isGraphFile(modelPath))
     return readGraphFile(modelPath, options);
-  Expected<Graph> imported = importModel(modelPath, options);
+  Expected<Graph> imported = importModel(modelPath, options, facts);
   if (!imported)
     return imported;
 

@@ -1,7 +1,5 @@
 //===- FileFacts.cpp - what a model file says of itself -------------------===//
-#include "compiler/import/Import.h"
 #include "compiler/import/ReadProgram.h"
-#include "core/support/Json.h"
 
 #include <fmt/format.h>
 
@@ -47,23 +45,8 @@ std::vector<OpenSize> openSizes(const JsonValue &json,
 
 } // namespace
 
-Expected<FileFacts> readFacts(const std::string &path) {
-  auto model = openModel(path);
-  if (!model)
-    return model.error();
-  auto program = readProgram(*model);
-  if (!program)
-    return program.error();
-  const std::string name = "models/" + model->model + ".json";
-  auto text = model->archive.read(name);
-  if (!text)
-    return text.error();
-  auto json = parseJson(*text, path + ": " + name);
-  if (!json)
-    return json.error();
-  JsonDocument document{*json, path + ": " + name, "MP1007"};
-  const JsonValue root(document);
-
+FileFacts factsOf(const ModelArchive &model, const ExportedProgram &program,
+                  const JsonValue &root) {
   FileFacts facts;
   const JsonValue version = root["schema_version"];
   facts.format =
@@ -72,13 +55,11 @@ Expected<FileFacts> readFacts(const std::string &path) {
   if (auto producer = root.find("torch_version");
       producer && producer->isString())
     facts.producer = "torch " + producer->string();
-  facts.nodes = static_cast<int64_t>(program->graph.nodes.size());
-  for (const auto &[record, place] : model->archive.records())
+  facts.nodes = static_cast<int64_t>(program.graph.nodes.size());
+  for (const auto &[record, place] : model.archive.records())
     if (isWeight(record))
       facts.weightBytes += static_cast<int64_t>(place.size);
-  facts.openSizes = openSizes(root, *program);
-  if (document.error)
-    return *document.error;
+  facts.openSizes = openSizes(root, program);
   return facts;
 }
 

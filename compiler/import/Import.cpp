@@ -222,14 +222,14 @@ std::optional<Graph> importShortened(const ExportedProgram &program,
 } // namespace
 
 Expected<Graph> importModel(const std::string &path,
-                            const ImportOptions &options) {
+                            const ImportOptions &options, FileFacts *facts) {
   auto loss = parseLoss(options.loss);
   if (!loss)
     return loss.error();
   auto model = openModel(path);
   if (!model)
     return model.error();
-  auto program = readProgram(*model);
+  auto program = readProgram(*model, facts);
   if (!program)
     return program.error();
   auto symbols = bindSymbols(*program, options);

@@ -33,9 +33,6 @@ struct ImportOptions {
   bool captureAllBlocks = false;
 };
 
-Expected<Graph> importModel(const std::string &path,
-                            const ImportOptions &options);
-
 /// A size that the export left open.
 struct OpenSize {
   std::string symbol;
@@ -57,6 +54,10 @@ struct FileFacts {
   int64_t weightBytes = 0;
   std::vector<OpenSize> openSizes;
 };
-Expected<FileFacts> readFacts(const std::string &path);
+
+/// `facts` is filled where given, also when the graph cannot be made.
+Expected<Graph> importModel(const std::string &path,
+                            const ImportOptions &options,
+                            FileFacts *facts = nullptr);
 
 } // namespace monarch

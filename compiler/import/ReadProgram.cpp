@@ -417,7 +417,8 @@ private:
 
 } // namespace
 
-Expected<ExportedProgram> readProgram(const ModelArchive &model) {
+Expected<ExportedProgram> readProgram(const ModelArchive &model,
+                                      FileFacts *facts) {
   const std::string name = "models/" + model.model + ".json";
   const std::string where = model.archive.path() + ": " + name;
   auto text = model.archive.read(name);
@@ -436,6 +437,8 @@ Expected<ExportedProgram> readProgram(const ModelArchive &model) {
   document.fix = "export the model again with torch 2.11 or later";
   ExportedProgram program =
       ProgramReader(*weights, *constants).read(JsonValue(document));
+  if (facts != nullptr && !document.error)
+    *facts = factsOf(model, program, JsonValue(document));
   if (document.error)
     return *document.error;
   return program;

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/import/Import.h"
 #include "compiler/import/capture/ExportedProgram.h"
+#include "core/support/Json.h"
 #include "core/support/Zip.h"
 
 namespace monarch {
@@ -19,6 +21,11 @@ struct ModelArchive {
 };
 
 Expected<ModelArchive> openModel(const std::string &path);
-Expected<ExportedProgram> readProgram(const ModelArchive &model);
+/// `facts` is filled where given.
+Expected<ExportedProgram> readProgram(const ModelArchive &model,
+                                      FileFacts *facts = nullptr);
+/// `root`: the document of the program.
+FileFacts factsOf(const ModelArchive &model, const ExportedProgram &program,
+                  const JsonValue &root);
 
 } // namespace monarch

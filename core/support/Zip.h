@@ -28,7 +28,8 @@ public:
     /// Of the first byte of data, from the start of the file.
     uint64_t offset = 0;
     uint32_t crc32 = 0;
-    /// Neither compressed nor encrypted.
+    /// Neither compressed nor encrypted; of other records only the name is
+    /// known to be right.
     bool isStored = true;
   };
 

@@ -6,11 +6,13 @@
 
 MODEL is a model of the hub, or a folder; without weights in it, or with
 --config and the name of an architecture, the weights are random and no network
-is asked. The program is the training step's forward with the loss inside, as
+is asked. With --fake-weights there are none, so that a model of any size can be
+planned. The program is the training step's forward with the loss inside, as
 the model's own code computes it: nothing is rewritten.
 """
 
 import argparse
+import contextlib
 import inspect
 import json
 import pathlib
@@ -110,7 +112,20 @@ def load_model(model, config, *, task=None, random_weights=False, seed=0, dtype=
     if model is not None and not random_weights and has_weights(model):
         return cls.from_pretrained(model, config=config, dtype=getattr(torch, dtype))
     torch.manual_seed(seed)
-    return cls(config).to(getattr(torch, dtype))
+    # Not `.to`: buffers that the model keeps in float32 stay so.
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, dtype))
+    try:
+        return cls(config)
+    finally:
+        torch.set_default_dtype(previous)
+
+
+def weightless():
+    """A context in which tensors have shapes and no bytes."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 #===- Inputs -------------------------------------------------------------===#
@@ -227,6 +242,8 @@ def parse(arguments):
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--random-weights", action="store_true",
                         help="do not load the weights of MODEL")
+    parser.add_argument("--fake-weights", action="store_true",
+                        help="no weights at all: for planning")
     parser.add_argument("--seed", type=int, default=0, help="of random weights and inputs")
     options = parser.parse_args(arguments)
     if (options.model is None) == (options.config is None):
@@ -239,13 +256,16 @@ def main(arguments=None):
     warnings.filterwarnings("ignore")
     try:
         config = read_config(options.model, options.config, dict(options.set))
-        model = load_model(options.model, config, task=options.task, seed=options.seed,
-                           random_weights=options.random_weights, dtype=options.dtype)
-        model.train(not options.eval)
-        generator = torch.Generator().manual_seed(options.seed)
-        inputs = example_inputs(model, options.batch, options.sequence, generator,
-                                labels=not options.no_labels)
-        save(export_program(model, inputs, options.dynamic_batch), options.output)
+        with weightless() if options.fake_weights else contextlib.nullcontext():
+            model = load_model(options.model, config, task=options.task, seed=options.seed,
+                               random_weights=options.random_weights or options.fake_weights,
+                               dtype=options.dtype)
+            model.train(not options.eval)
+            generator = torch.Generator().manual_seed(options.seed)
+            inputs = example_inputs(model, options.batch, options.sequence, generator,
+                                    labels=not options.no_labels)
+            program = export_program(model, inputs, options.dynamic_batch)
+        save(program, options.output)
     except ExportError as error:
         print(f"error: {error}", file=sys.stderr)
         return 3

@@ -57,7 +57,8 @@ int emitGraph(const Graph &graph, const std::string &path,
 
 int inspect(const InspectOptions &options, const Console &console) {
   const std::string &path = options.model.model;
-  const auto graph = loadModel(options.model, options.microBatch);
+  FileFacts facts;
+  const auto graph = loadModel(options.model, options.microBatch, "", &facts);
   if (!graph)
     return console.fail(graph.error());
   if (options.emit == "graph")
@@ -66,11 +67,8 @@ int inspect(const InspectOptions &options, const Console &console) {
   std::string fileText = fmt::format("{:<12}monarch.graph/1\n", "file");
   Json fileJson = {{"format", "monarch.graph/1"}};
   if (!isGraphFile(path)) {
-    const auto facts = readFacts(path);
-    if (!facts)
-      return console.fail(facts.error());
-    fileText = toText(*facts);
-    fileJson = toJson(*facts);
+    fileText = toText(facts);
+    fileJson = toJson(facts);
   }
   const StrategySpace space(*graph);
   const planner::ModelSummary summary = planner::summarizeModel(space);

@@ -52,7 +52,7 @@ bool isGraphFile(const std::string &path) {
 
 Expected<Graph> loadModel(const ModelOptions &options,
                           std::optional<int64_t> rows,
-                          const std::string &dumpDirectory) {
+                          const std::string &dumpDirectory, FileFacts *facts) {
   auto import = importOptions(options);
   if (!import)
     return import.error();
@@ -64,7 +64,7 @@ Expected<Graph> loadModel(const ModelOptions &options,
                  options.model,
                  "leave out --loss, --shape and --mode, or give the model"};
   import->unitRows = rows;
-  return loadGraph(options.model, *import, {dumpDirectory});
+  return loadGraph(options.model, *import, {dumpDirectory}, facts);
 }
 
 } // namespace monarch::cli

@@ -13,9 +13,10 @@ Expected<ImportOptions> importOptions(const ModelOptions &options);
 bool isGraphFile(const std::string &path);
 
 /// The graph of the model file for units of `rows` rows (the file's own when
-/// absent).
+/// absent). `facts` is filled where given, for a model file.
 Expected<Graph> loadModel(const ModelOptions &options,
                           std::optional<int64_t> rows,
-                          const std::string &dumpDirectory = "");
+                          const std::string &dumpDirectory = "",
+                          FileFacts *facts = nullptr);
 
 } // namespace monarch::cli

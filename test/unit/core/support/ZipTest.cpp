@@ -122,7 +122,8 @@ TEST_CASE("flipped bytes are refused or read inside the file") {
     if (!archive)
       continue;
     for (const auto &[name, record] : archive->records()) {
-      CHECK(record.offset + record.size <= bytes.size());
+      if (record.isStored)
+        CHECK(record.offset + record.size <= bytes.size());
       (void)archive->read(name, 1000);
     }
   }
