@@ -9,7 +9,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-NAMES = ("mlp", "regressor", "metric", "gpt", "gpt2", "llama")
+NAMES = ("mlp", "distances", "regressor", "metric", "gpt", "gpt2", "llama")
 
 # width, heads, key/value heads, vocabulary, sequence length, layers
 SIZES = {
@@ -36,6 +36,18 @@ class Mlp(nn.Module):
         logits = self.head(F.gelu(self.mid(x)))
         if labels is None:
             return logits
+        return F.cross_entropy(logits, labels), logits
+
+
+class Distances(Mlp):
+    """Scores are distances from learned points: an op that few models have."""
+
+    def __init__(self, size, dropout):
+        super().__init__(size, dropout)
+        self.points = nn.Parameter(torch.randn(size["vocabulary"], 4 * size["width"]))
+
+    def forward(self, x, labels):
+        logits = -torch.cdist(F.relu(self.up(x)), self.points)
         return F.cross_entropy(logits, labels), logits
 
 
@@ -140,7 +152,7 @@ def hugging_face(name, size, dropout):
 
 def build(name, size, seed, dropout):
     torch.manual_seed(seed)
-    own = {"mlp": Mlp, "regressor": Regressor, "metric": Metric, "gpt": Gpt}
+    own = {"mlp": Mlp, "distances": Distances, "regressor": Regressor, "metric": Metric, "gpt": Gpt}
     model = own[name](size, dropout) if name in own else hugging_face(name, size, dropout)
     # Biases and norms start at constants; distinct values find swapped slices.
     with torch.no_grad():
@@ -157,9 +169,9 @@ def batch(name, size, rows, generator, labels=True):
         return torch.randint(0, high, shape, generator=generator)
 
     s, v = size["sequence"], size["vocabulary"]
-    if name in ("mlp", "regressor", "metric"):
+    if name in ("mlp", "distances", "regressor", "metric"):
         data = dict(x=torch.randn(rows, size["width"], generator=generator))
-        if name == "mlp":
+        if name in ("mlp", "distances"):
             data["labels"] = integers(v, rows)
             ignored = torch.rand(rows, generator=generator) < 0.3
             data["labels"][ignored] = -100

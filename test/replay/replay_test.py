@@ -62,6 +62,9 @@ class Replay(unittest.TestCase):
     def test_llama(self):
         self.check_all("llama", "causal_lm")
 
+    def test_an_op_whose_shape_its_kernel_knows(self):
+        self.check("distances", dynamic_batch=True, units=(2, ROWS))
+
     def test_two_means_frozen_parameters_and_buffers(self):
         self.check("regressor", batch=ROWS)
         self.check("regressor", dynamic_batch=True)
