@@ -24,11 +24,15 @@ sys.path.insert(0, str(ROOT / "test/models"))
 ROWS = 8
 CLUSTERS = {"cpu": ("cpu:4", 8), "h100": ("2x8xH100-SXM-80GB", 64)}
 PATIENCE_SECONDS = 1800
-STEPS = ("export", "import", "forward", "replay", "cpu", "h100", "random", "train")
+STEPS = ("export", "import", "forward", "replay", "cpu", "h100", "random", "train", "eager")
 TITLES = {"export": "exports", "import": "joint graph: ops forward + backward",
           "forward": "forward alone", "replay": "against eager, float64",
           "cpu": "plan for cpu:4", "h100": "plan for 2x8xH100-SXM-80GB",
-          "random": "random legal plans, worst", "train": "2 steps on 4 ranks, worst"}
+          "random": "random legal plans, worst", "train": "2 steps on 4 ranks, worst",
+          "eager": "the same in PyTorch eager"}
+LEARNING_RATE = 0.1
+# Two steps in float32, differently summed.
+EAGER_TOLERANCE = 2e-4
 
 
 class Failed(Exception):
@@ -152,17 +156,59 @@ class Measurement:
         return f"{plans}, {worst}"
 
     def train_(self):
-        worst = 0.0
+        worst, self.runs = 0.0, []
         for pins in ([], ["--fix", "dp=1,tp=2,pp=2"]):
-            plan, report = self.folder / "run.json", self.folder / "report.json"
+            plan, report, weights = (self.folder / file for file in (
+                "run.json", "report.json", f"weights{len(self.runs)}.safetensors"))
             succeed(self.tool, "plan", self.model, "--cluster", "cpu:4", "--global-batch", ROWS,
-                    *pins, "-o", plan)
-            succeed(self.tool, "run", plan, self.model, "--data", self.data, "--steps", 2,
-                    "--verify", "--report", report)
-            verify = json.loads(report.read_text())["verify"]
-            worst = max(worst, *(verify[key] for key in ("loss", "gradients", "buffers",
-                                                         "weights")))
+                    "--optimizer", "sgd", *pins, "-o", plan)
+            succeed(self.tool, "run", plan, self.model, "--data", self.data, "--steps", 2, "--lr",
+                    LEARNING_RATE, "--verify", "--save-weights", weights, "--report", report)
+            report = json.loads(report.read_text())
+            worst = max(worst, *report["verify"].values())
+            self.runs.append((report["losses"], weights))
         return f"{worst:.0e}"
+
+    def eager_(self):
+        """The model's own code, trained on whole batches, starting from equal weights."""
+        from safetensors.torch import load_file
+
+        if len(getattr(self, "runs", [])) < 2:
+            raise Failed("not trained")
+        losses, expected = self.train_in_eager()
+        worst = 0.0
+        for own_losses, weights in self.runs:
+            weights = load_file(weights)
+            worst = max([worst, *(abs(own - loss) / abs(loss)
+                                  for own, loss in zip(own_losses, losses, strict=True))])
+            for name, tensor in expected.items():
+                if name in weights and tensor.is_floating_point():
+                    scale = tensor.abs().max().clamp(min=1e-3)
+                    worst = max(worst, ((weights[name] - tensor).abs().max() / scale).item())
+        if not worst <= EAGER_TOLERANCE:
+            raise Failed(f"{worst:.0e}")
+        return f"{worst:.0e}"
+
+    def train_in_eager(self):
+        """Losses, and the state dict after the last step."""
+        import torch
+        import zoo
+        from safetensors.torch import load_file
+
+        model, data = zoo.build(self.name), load_file(self.data)
+        constants = {name: value for name, value in self.entry.inputs(
+            model, 1, torch.Generator().manual_seed(0), True).items() if name not in data}
+        optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+        losses = []
+        for step in range(2):
+            batch = {name: tensor[step * ROWS:(step + 1) * ROWS] for name, tensor in data.items()}
+            optimizer.zero_grad()
+            result = model(**batch, **constants)
+            loss = result[0] if isinstance(result, tuple) else result.loss
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses, model.state_dict()
 
 
 def write_table(work, output):
@@ -181,8 +227,9 @@ def write_table(work, output):
         "Errors are the largest difference of loss, gradients and buffers, relative as in",
         "[report.md](report.md): of the joint graph, run op by op in float64, from PyTorch eager",
         "(at most 1e-12); of random plans on threads in float64 from one process (at most 1e-12); of",
-        "two steps on four processes in float32, under the plan that the planner chooses and under",
-        "tp=2,pp=2, from one process (at most 1e-5).",
+        "two SGD steps on four processes in float32, under the plan that the planner chooses and under",
+        f"tp=2,pp=2, from one process (at most 1e-5), and of their losses and weights from the model's own",
+        f"code trained by PyTorch eager (at most {EAGER_TOLERANCE:.0e}).",
         "",
         "| model | " + " | ".join(TITLES[step] for step in STEPS) + " |",
         "|---" * (len(STEPS) + 1) + "|",
