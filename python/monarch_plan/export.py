@@ -66,7 +66,9 @@ def read_config(model=None, architecture=None, overrides=None):
             config = transformers.AutoConfig.from_pretrained(model, **overrides)
         except (OSError, ValueError) as error:
             raise ExportError(f"'{model}' is no model that can be read: {error}") from error
-    unknown = sorted(set(overrides) - set(config.to_dict()))
+    # transformers keeps fields that it does not know.
+    known = set(type(config)().to_dict()) | set(type(config).attribute_map)
+    unknown = sorted(set(overrides) - known)
     if unknown:
         raise ExportError(f"a configuration of '{config.model_type}' has no field "
                           + ", ".join(unknown))
