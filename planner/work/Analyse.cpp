@@ -269,8 +269,9 @@ double Analyser::groupedShare(ValueId keys) const {
   const OpId producer = graph.value(source).producer;
   if (producer != None && graph.op(producer).name == "aten::clone")
     source = classes.root(graph.op(producer).operands[0]);
-  return std::min(1.0, static_cast<double>(elementCount(graph.value(source))) /
-                           static_cast<double>(elementCount(graph.value(keys))));
+  return std::min(1.0,
+                  static_cast<double>(elementCount(graph.value(source))) /
+                      static_cast<double>(elementCount(graph.value(keys))));
 }
 
 void Analyser::addAttention(PhaseWork &work, const Op &op) {
