@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "core/support/Json.h"
 #include "planner/cluster/Cluster.h"
+#include "planner/cluster/KnownMachines.h"
 #include "planner/cluster/PresetData.h"
 
 #include <algorithm>
@@ -19,29 +20,16 @@ namespace {
 
 /// "h100-sxm5-80gb" and "H100-SXM-80GB" alike.
 std::string normalised(std::string_view name) {
-  std::string text;
-  for (char c : name) {
-    bool generation =
-        std::isdigit(static_cast<unsigned char>(c)) && text.ends_with("sxm");
-    if (!generation)
-      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string text, previous;
+  for (char raw : name) {
+    const char c =
+        static_cast<char>(std::tolower(static_cast<unsigned char>(raw)));
+    bool isGeneration = previous.ends_with("sxm") && c >= '0' && c <= '9';
+    previous += c;
+    if (!isGeneration)
+      text += c;
   }
   return text;
-}
-
-size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-    }
-  }
-  return row.back();
 }
 
 /// Leading digits followed by the separator; consumes both.
@@ -60,15 +48,14 @@ Error presetError(std::string what, std::string fix) {
                std::move(fix)};
 }
 
-Cluster instantiate(const PresetData &preset, std::string name, int64_t nodes,
-                    int64_t perNode) {
-  Json data = Json::parse(preset.json);
+Cluster instantiate(const Json &data, const std::string &device,
+                    std::string name, int64_t nodes, int64_t perNode) {
   Json document;
   document["schema"] = "monarch.cluster/1";
   document["name"] = std::move(name);
-  document["devices"][std::string(preset.name)] = data["device"];
+  document["devices"][device] = data["device"];
   document["nodes"] = Json::array(
-      {{{"count", nodes}, {"per_node", perNode}, {"device", preset.name}}});
+      {{{"count", nodes}, {"per_node", perNode}, {"device", device}}});
   document["levels"] = data["levels"];
   document["levels"][0]["size"] = perNode;
   if (document["levels"].size() > 1)
@@ -77,11 +64,52 @@ Cluster instantiate(const PresetData &preset, std::string name, int64_t nodes,
   return *readCluster(document.dump());
 }
 
-std::string listOfDevices() {
-  std::string text;
-  for (const std::string &name : presetDevices())
-    text += (text.empty() ? "" : ", ") + name;
-  return text;
+/// A device with a file of its own.
+const PresetData *presetFile(std::string_view device) {
+  for (const PresetData &preset : presetData())
+    if (preset.name != "cpu" && normalised(preset.name) == normalised(device))
+      return &preset;
+  return nullptr;
+}
+
+Expected<Cluster> countedPreset(const Json &data, const std::string &device,
+                                std::string name, int64_t nodes,
+                                int64_t perNode) {
+  int64_t most = data.value("max_per_node", int64_t(1));
+  if (perNode > most)
+    return presetError(fmt::format("{} {} in one node", perNode, device),
+                       fmt::format("a node has at most {}; write {}x{}x{}",
+                                   most, (nodes * perNode + most - 1) / most,
+                                   most, device));
+  return instantiate(data, device, std::move(name), nodes, perNode);
+}
+
+Expected<Cluster> instancePreset(const InstanceType &type, std::string name,
+                                 int64_t nodes) {
+  Expected<DeviceModel> device = findDevice(type.device);
+  if (!device)
+    return device.error();
+  if (nodes < 1)
+    return presetError("no nodes", "write 2x" + type.name);
+  Json data = presetOf(*device, type.devices, type.nicBytesPerSecond);
+  data["provenance"]["instance"] = type.source;
+  if (!type.isVerified)
+    data["provenance"]["unverified"] = "instance, " + device->unverified;
+  return instantiate(data, device->name, std::move(name), nodes, type.devices);
+}
+
+/// Neither counts nor an instance type: what may have been meant.
+Error notACluster(std::string_view name, std::string_view rest) {
+  std::string fix = "write a file, cpu:N, an instance type as 2xp5.48xlarge, "
+                    "or [NODESx]PER_NODExDEVICE, as 8x8xH100-SXM-80GB";
+  if (Expected<DeviceModel> device = findDevice(rest))
+    fix = fmt::format("say how many: 8x{0}, or 2x8x{0} for two nodes",
+                      device->name);
+  else if (device.error().what.find("several") != std::string::npos)
+    fix = "say which and how many, as 8x...; " + device.error().fix;
+  else if (std::vector<std::string> near = nearInstances(rest); !near.empty())
+    fix = fmt::format("did you mean {}? {}", fmt::join(near, ", "), fix);
+  return presetError(fmt::format("\"{}\" is not a cluster", name), fix);
 }
 
 } // namespace
@@ -91,6 +119,9 @@ std::vector<std::string> presetDevices() {
   for (const PresetData &preset : presetData())
     if (preset.name != "cpu")
       names.emplace_back(preset.name);
+  for (const DeviceModel &device : deviceModels())
+    if (!presetFile(device.name))
+      names.push_back(device.name);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -98,8 +129,11 @@ std::vector<std::string> presetDevices() {
 bool looksLikePreset(std::string_view name) {
   if (name.starts_with("cpu:"))
     return true;
-  return takeCount(name, 'x') && name.find('/') == std::string_view::npos &&
-         !name.ends_with(".json");
+  std::string_view rest = name;
+  bool isCounted = takeCount(rest, 'x').has_value();
+  return (isCounted || findInstance(name) || findDevice(name) ||
+          !nearInstances(name).empty()) &&
+         name.find('/') == std::string_view::npos && !name.ends_with(".json");
 }
 
 Expected<Cluster> presetCluster(std::string_view name) {
@@ -114,42 +148,27 @@ Expected<Cluster> presetCluster(std::string_view name) {
           "write cpu:N with N from 1 to 9999, as cpu:4");
     for (const PresetData &preset : presetData())
       if (preset.name == "cpu")
-        return instantiate(preset, std::string(name), 1, ranks);
+        return instantiate(Json::parse(preset.json), "cpu", std::string(name),
+                           1, ranks);
   }
   std::string_view rest = name;
   std::optional<int64_t> first = takeCount(rest, 'x');
+  if (const InstanceType *type = findInstance(rest))
+    return instancePreset(*type, std::string(name), first.value_or(1));
   std::optional<int64_t> second = first ? takeCount(rest, 'x') : std::nullopt;
   int64_t nodes = second ? *first : 1;
   int64_t perNode = second ? *second : first.value_or(0);
   if (nodes < 1 || perNode < 1)
-    return presetError(fmt::format("\"{}\" is not a cluster", name),
-                       "write a file, cpu:N or [NODESx]PER_NODExDEVICE, as "
-                       "8x8xH100-SXM-80GB");
+    return notACluster(name, rest);
 
-  const PresetData *nearest = nullptr;
-  size_t nearestDistance = 0;
-  for (const PresetData &preset : presetData()) {
-    if (preset.name == "cpu")
-      continue;
-    size_t distance = editDistance(normalised(preset.name), normalised(rest));
-    if (!nearest || distance < nearestDistance) {
-      nearest = &preset;
-      nearestDistance = distance;
-    }
-  }
-  if (nearestDistance != 0) {
-    std::string fix = "devices are " + listOfDevices();
-    if (nearestDistance <= 6)
-      fix = fmt::format("did you mean {}? {}", nearest->name, fix);
-    return presetError(fmt::format("no preset for device \"{}\"", rest), fix);
-  }
-  int64_t most = Json::parse(nearest->json).value("max_per_node", int64_t(1));
-  if (perNode > most)
-    return presetError(fmt::format("{} {} in one node", perNode, nearest->name),
-                       fmt::format("a node has at most {}; write {}x{}x{}",
-                                   most, (nodes * perNode + most - 1) / most,
-                                   most, nearest->name));
-  return instantiate(*nearest, std::string(name), nodes, perNode);
+  if (const PresetData *file = presetFile(rest))
+    return countedPreset(Json::parse(file->json), std::string(file->name),
+                         std::string(name), nodes, perNode);
+  Expected<DeviceModel> device = findDevice(rest);
+  if (!device)
+    return presetError(device.error().what, device.error().fix);
+  return countedPreset(presetOf(*device, perNode, 0), device->name,
+                       std::string(name), nodes, perNode);
 }
 
 } // namespace monarch::planner

@@ -77,4 +77,10 @@ inline bool operator==(const LatentShape &a, const LatentShape &b) {
 /// model (heads that do not divide, nothing to multiply).
 Expected<Graph> buildGraph(const ModelShape &shape);
 
+/// From a Hugging Face config.json, for sequences of this length. MP1202: what
+/// the config lacks.
+Expected<ModelShape> readModelConfig(std::string_view text,
+                                     const std::string &where,
+                                     int64_t sequence);
+
 } // namespace monarch::planner

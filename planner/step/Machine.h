@@ -47,7 +47,10 @@ struct DeviceModel {
   int64_t nics = 8;
   /// The ceiling was measured on this device.
   bool isMeasured = true;
+  bool hasNvlink = true;
   std::string source;
+  /// Figures that were recalled, not read: "all", or their names.
+  std::string unverified;
 };
 
 const std::vector<DeviceModel> &deviceModels();

@@ -55,6 +55,10 @@ std::vector<DeviceModel> readDevices() {
     device.fp8CeilingFlops = entry.value("fp8_ceiling_tflops", 0.0) * Tera;
     device.isMeasured = device.ceilingFlops > 0;
     device.source = entry["source"];
+    device.hasNvlink = entry["link"] == "nvlink";
+    for (const Json &name : entry["recalled"])
+      device.unverified +=
+          (device.unverified.empty() ? "" : ", ") + name.get<std::string>();
     if (device.isMeasured)
       shares[device.generation].push_back(device.ceilingFlops /
                                           device.peakFlops);

@@ -123,11 +123,49 @@ TEST_CASE("Presets are named by counts and device") {
 TEST_CASE("Unknown presets name the nearest") {
   Expected<Cluster> wrong = presetCluster("8x8xH100-SMX-80GB");
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().fix.find("H100-SXM-80GB") != std::string::npos);
+  CHECK(wrong.error().fix.find("H100-SXM5-80GB") != std::string::npos);
   CHECK(presetCluster("16xH100-SXM-80GB").error().fix.find("2x8xH100") !=
         std::string::npos);
   for (const char *name : {"cpu:", "cpu:0", "cpu:x", "0x8xH100-SXM-80GB", "8x"})
     CHECK_FALSE(presetCluster(name));
+}
+
+TEST_CASE("Instance types and cards are presets") {
+  auto aws = presetCluster("2xp5.48xlarge");
+  REQUIRE(aws);
+  CHECK(aws->deviceCount() == 16);
+  CHECK(aws->levels[1].bytesPerSecond == 50'000'000'000);
+  // The same device behind a quarter of the network.
+  auto slow = presetCluster("2xp4de.24xlarge");
+  REQUIRE(slow);
+  CHECK(slow->device.memoryBytes == 80'000'000'000);
+  CHECK(slow->levels[1].bytesPerSecond == 6'250'000'000);
+  CHECK(presetCluster("p4d.24xlarge")->device.memoryBytes == 40'000'000'000);
+  for (const char *card : {"RTX3090", "RTX4090", "RTX5090", "RTXA5000",
+                           "RTXA6000", "L4", "L40S", "T4"}) {
+    INFO(card);
+    auto cards = presetCluster("4x" + std::string(card));
+    REQUIRE(cards);
+    CHECK(cards->levels[0].name == "pcie");
+    // Nobody measured these: said, and never the data sheet's peak.
+    CHECK(cards->device.matmulEfficiency < 900'000);
+    CHECK(cards->document.find("unverified") != std::string::npos);
+  }
+  CHECK(presetCluster("8x8xGB200")->deviceCount() == 64);
+  CHECK(looksLikePreset("p5.48xlarge"));
+  CHECK(looksLikePreset("A100"));
+}
+
+TEST_CASE("A bare A100 asks which, a wrong instance names its neighbours") {
+  for (const char *name : {"A100", "8xA100"}) {
+    auto bare = presetCluster(name);
+    REQUIRE_FALSE(bare);
+    CHECK(bare.error().fix.find("A100-SXM4-40GB") != std::string::npos);
+    CHECK(bare.error().fix.find("A100-SXM4-80GB") != std::string::npos);
+  }
+  auto wrong = presetCluster("p5.49xlarge");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().fix.find("p5.48xlarge") != std::string::npos);
 }
 
 TEST_CASE("A cluster scales by nodes, or by devices where it is one node") {

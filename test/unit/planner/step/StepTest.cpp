@@ -29,37 +29,6 @@ ModelWork gptWork(int64_t layers) {
   return *workOf(*buildGraph(shape), {Fusion::Local, true}, {layers});
 }
 
-/// 1F1B on stages that take f and b a micro-batch, by events.
-double simulated(const std::vector<double> &forward,
-                 const std::vector<double> &backward, int count) {
-  const int stages = static_cast<int>(forward.size());
-  std::vector<std::vector<double>> f(stages, std::vector<double>(count, -1)),
-      b = f;
-  std::vector<double> free(stages, 0);
-  std::vector<int> nextF(stages, 0), nextB(stages, 0);
-  for (int left = 2 * stages * count; left > 0;) {
-    for (int s = 0; s < stages; ++s) {
-      int warm = std::min(count, stages - s);
-      bool wantsForward = nextF[s] < count && nextF[s] - nextB[s] < warm;
-      int unit = wantsForward ? nextF[s] : nextB[s];
-      if (unit >= count)
-        continue;
-      double ready = wantsForward
-                         ? (s == 0 ? 0 : f[s - 1][unit])
-                         : (s == stages - 1 ? f[s][unit] : b[s + 1][unit]);
-      if (ready < 0)
-        continue;
-      double end =
-          std::max(ready, free[s]) + (wantsForward ? forward[s] : backward[s]);
-      free[s] = end;
-      (wantsForward ? f : b)[s][unit] = end;
-      ++(wantsForward ? nextF : nextB)[s];
-      --left;
-    }
-  }
-  return *std::max_element(free.begin(), free.end());
-}
-
 } // namespace
 
 TEST_CASE("Large products run at the sustained rate, thin ones as bytes come") {
@@ -115,20 +84,6 @@ TEST_CASE("Rings pay latency by hops and bytes by the slowest link") {
   CHECK(old.ring(Collective::AllGather, 8e9, 8, 2) ==
         Approx(7.0 / 8 * 8e9 / 12.5e9));
   CHECK(network.ring(Collective::AllReduce, 1e9, 1, 1) == 0);
-}
-
-TEST_CASE("1F1B's closed form is the simulation's time") {
-  const std::vector<double> forward = {1.0, 1.25, 1.0, 1.5},
-                            backward = {2.0, 2.5, 2.0, 3.0};
-  for (int count : {4, 8, 31}) {
-    double sum = 0, slowest = 0;
-    for (size_t s = 0; s < forward.size(); ++s) {
-      sum += forward[s] + backward[s];
-      slowest = std::max(slowest, forward[s] + backward[s]);
-    }
-    double closed = (count - 1) * slowest + sum;
-    CHECK(simulated(forward, backward, count) == Approx(closed).epsilon(0.02));
-  }
 }
 
 TEST_CASE(

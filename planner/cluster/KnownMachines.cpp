@@ -1,0 +1,129 @@
+//===- KnownMachines.cpp - devices and instance types by name -------------===//
+#include "planner/cluster/KnownMachines.h"
+
+#include "planner/step/Constants.h"
+#include "planner/step/StepData.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+
+namespace monarch::planner {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result;
+  for (char c : text)
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::string rate(double bytesPerSecond) {
+  return fmt::format("{:.6g}GB/s", bytesPerSecond / 1e9);
+}
+std::string flops(double perSecond) {
+  return fmt::format("{:.6g}TFLOP/s", perSecond / 1e12);
+}
+std::string microseconds(double seconds) {
+  return fmt::format("{:.6g}us", seconds * 1e6);
+}
+
+} // namespace
+
+const std::vector<InstanceType> &instanceTypes() {
+  static const std::vector<InstanceType> list = [] {
+    std::vector<InstanceType> read;
+    Json data = Json::parse(stepData("instances"));
+    for (const Json &entry : data["instances"]) {
+      constexpr double BytesPerGigabit = 1e9 / 8;
+      InstanceType type;
+      type.name = entry["name"];
+      type.cloud = entry["cloud"];
+      type.device = entry["device"];
+      type.devices = entry["devices"];
+      type.nicBytesPerSecond =
+          entry.value("nic_gbits_per_s", 0.0) * BytesPerGigabit;
+      type.nics = entry["nics"];
+      type.isVerified = entry["confidence"] == "read";
+      type.source = entry["source"];
+      read.push_back(type);
+    }
+    return read;
+  }();
+  return list;
+}
+
+const InstanceType *findInstance(std::string_view name) {
+  for (const InstanceType &type : instanceTypes())
+    if (lower(type.name) == lower(name))
+      return &type;
+  return nullptr;
+}
+
+std::vector<std::string> nearInstances(std::string_view name) {
+  const std::string wanted = lower(name);
+  std::vector<std::pair<size_t, std::string>> near;
+  for (const InstanceType &type : instanceTypes()) {
+    const std::string own = lower(type.name);
+    size_t same = 0;
+    while (same < own.size() && same < wanted.size() &&
+           own[same] == wanted[same])
+      ++same;
+    near.emplace_back(same, type.name);
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](auto &a, auto &b) { return a.first > b.first; });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < near.size() && i < 4 && near[i].first >= 2; ++i)
+    names.push_back(near[i].second);
+  return names;
+}
+
+Json presetOf(const DeviceModel &device, int64_t perNode,
+              double nicBytesPerSecond) {
+  const Constants &constants = builtInConstants();
+  const double nic =
+      nicBytesPerSecond > 0 ? nicBytesPerSecond : device.nodeNicBytesPerSecond;
+  constexpr double LargeMemory = 40e9;
+  Json preset;
+  Json &own = preset["device"];
+  own["memory"] = fmt::format("{:.6g}GB", device.memoryBytes / 1e9);
+  own["reserved"] = device.memoryBytes >= LargeMemory ? "3GB" : "1.5GB";
+  own["memory_bw"] = rate(device.memoryBytesPerSecond);
+  own["peak"]["float32"] = flops(device.vectorFlops);
+  // Volta and Turing multiply in float16 alone.
+  if (device.generation >= Generation::Ampere)
+    own["peak"]["bfloat16"] = flops(device.peakFlops);
+  own["peak"]["float16"] = flops(device.peakFlops);
+  own["efficiency"]["matmul"] =
+      rounded(device.ceilingFlops / device.peakFlops * constants.productShare *
+              device.sustained);
+  own["efficiency"]["memory"] = rounded(constants.memoryShare);
+  own["launch"] = microseconds(constants.kernelSeconds);
+  own["collective_launch"] = microseconds(constants.collectiveSeconds);
+  constexpr int64_t UsualBox = 8;
+  preset["max_per_node"] = std::max(device.linkDomain, UsualBox);
+  Json link, net;
+  link["name"] = device.hasNvlink ? "nvlink" : "pcie";
+  link["bw"] = rate(device.linkBytesPerSecond);
+  link["latency"] = microseconds(constants.hopSeconds);
+  link["efficiency"] = rounded(constants.linkShare);
+  net["name"] = "nic";
+  net["bw"] = rate(nic / static_cast<double>(perNode));
+  net["latency"] = microseconds(constants.nodeHopSeconds);
+  net["efficiency"] = rounded(constants.nicShare);
+  preset["levels"] = Json::array({link, net});
+  Json &provenance = preset["provenance"];
+  provenance["kind"] = "preset";
+  provenance["device"] = device.source;
+  if (!device.isMeasured)
+    provenance["efficiency.matmul"] =
+        "no measured rate: the median share of its generation";
+  if (!device.unverified.empty())
+    provenance["unverified"] = device.unverified;
+  provenance["date"] = "2026-11";
+  return preset;
+}
+
+} // namespace monarch::planner

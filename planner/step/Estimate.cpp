@@ -1,0 +1,225 @@
+//===- Estimate.cpp - one layout, priced and explained --------------------===//
+#include "planner/step/Estimate.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace monarch::planner {
+
+namespace {
+
+constexpr double GiB = 1024.0 * 1024 * 1024;
+
+std::string seconds(double value) {
+  return value < 1 ? fmt::format("{:.1f} ms", value * 1e3)
+                   : fmt::format("{:.2f} s", value);
+}
+
+/// All reasons against the layout, each with what would be legal.
+std::vector<std::string> violations(const ModelWork &work,
+                                    const Machine &machine,
+                                    const Target &target,
+                                    const StepLayout &layout) {
+  std::vector<std::string> list;
+  auto refuse = [&](bool isWrong, std::string why) {
+    if (isWrong)
+      list.push_back(std::move(why));
+  };
+  refuse(layout.devices() != machine.devices,
+         fmt::format("tp {} x pp {} x dp {} x cp {} = {} devices of {}",
+                     layout.tp, layout.pp, layout.dp, layout.cp,
+                     layout.devices(), machine.devices));
+  refuse(layout.tp > 1 && !target.hasTensor,
+         target.name + " has no tensor parallelism: tp 1");
+  refuse(layout.pp > 1 && !target.hasPipeline,
+         target.name + " has no pipelines: pp 1");
+  refuse(layout.cp > 1 && !target.hasContext,
+         target.name + " has no context parallelism: cp 1");
+  refuse(layout.ep > 1 && !target.hasExpert,
+         target.name + " has no expert parallelism: ep 1");
+  refuse(layout.chunks > 1 && (!target.hasInterleaving || layout.pp == 1),
+         fmt::format("{} chunks a stage want interleaved pipelines",
+                     layout.chunks));
+  refuse(layout.schedule != Schedule::OneForwardOneBackward &&
+             !target.hasZeroBubble,
+         target.name + " has no zero-bubble schedules");
+  refuse(layout.sharding > target.maxSharding,
+         target.name + " does not shard that far");
+  const int64_t layers = static_cast<int64_t>(work.layers.size());
+  refuse(layout.pp * layout.chunks > layers,
+         fmt::format("{} stages of {} chunks for {} layers", layout.pp,
+                     layout.chunks, layers));
+  const int64_t rows = layout.dp * layout.microBatch;
+  refuse(layout.globalBatch % rows != 0,
+         fmt::format("batch {} over dp {} x micro-batch {}: nearest {} and {}",
+                     layout.globalBatch, layout.dp, layout.microBatch,
+                     std::max(rows, layout.globalBatch / rows * rows),
+                     (layout.globalBatch / rows + 1) * rows));
+  for (const BlockWork &block : work.kinds)
+    for (const AttentionWork &attention : block.forward.attentions) {
+      const int64_t heads = static_cast<int64_t>(attention.heads.size);
+      if (heads % layout.tp == 0)
+        continue;
+      std::string legal;
+      for (int64_t degree = 1; degree <= std::min(heads, machine.devices);
+           ++degree)
+        if (heads % degree == 0 && machine.devices % degree == 0)
+          legal += (legal.empty() ? "" : ", ") + std::to_string(degree);
+      list.push_back(fmt::format("{} heads over tp {}: legal are {}", heads,
+                                 layout.tp, legal));
+      return list;
+    }
+  return list;
+}
+
+std::string bindingPart(const StepTime &time) {
+  constexpr double MuchHost = 0.3;
+  if (time.hostShare > MuchHost)
+    return "host launches";
+  std::pair<double, const char *> parts[] = {
+      {time.stage - time.exchange - time.sends, "compute"},
+      {time.exchange, "collectives inside layers"},
+      {time.sends, "sends between stages"},
+      {time.bubble, "pipeline bubble"},
+      {time.data, "reduction and gathering of parameters"},
+      {time.optimizer, "optimizer"}};
+  return std::max_element(std::begin(parts), std::end(parts))->second;
+}
+
+} // namespace
+
+double modelFlops(const ModelWork &work) {
+  const BlockSplit one;
+  auto of = [&](const BlockWork &block) {
+    double flops = 0;
+    for (const Product &product : block.forward.products)
+      flops += 2 * product.batch.at(one) * product.m.at(one) *
+               product.n.at(one) * product.k.at(one);
+    for (const AttentionWork &attention : block.forward.attentions)
+      flops += attention.heads.at(one) * attention.sequence *
+               attention.keySequence *
+               (attention.queryDim + attention.valueDim);
+    return flops;
+  };
+  double flops = of(work.head);
+  for (int kind : work.layers)
+    flops += of(work.kinds[kind]);
+  return 3 * flops;
+}
+
+Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
+                            const Target &target, const StepLayout &layout) {
+  std::vector<std::string> wrong = violations(work, machine, target, layout);
+  if (!wrong.empty())
+    return Error{"MP3302", ExitCode::Infeasible,
+                 fmt::format("{}", fmt::join(wrong, "; ")), "",
+                 "change the degrees named"};
+  Estimate result;
+  result.layout = layout;
+  const StepModel model(work, machine, target, builtInConstants());
+  result.time = model.price(layout);
+  const MemoryModel memory(work, machine, target);
+  result.memory = memory.price(layout);
+  const BandFacts facts = bandFacts(result.time, layout, work, machine, false);
+  result.halfWidth = bandHalfWidth(facts, builtInBand());
+  const double rows = static_cast<double>(layout.globalBatch);
+  result.tokensPerSecond = rows * work.sequence / result.time.seconds;
+  const double peak = layout.precision == Precision::Fp8
+                          ? machine.device.fp8PeakFlops
+                          : machine.device.peakFlops;
+  result.modelFlopsShare =
+      rows * modelFlops(work) /
+      (result.time.seconds * peak * static_cast<double>(machine.devices));
+  result.usableBytes = machine.device.memoryBytes * (1 - MemoryHeadroom) -
+                       target.contextGiB * GiB;
+  result.fits = result.memory.total <= result.usableBytes;
+  result.binds = bindingPart(result.time);
+  if (!machine.device.isMeasured)
+    result.remarks.push_back("no measured product rate for " +
+                             machine.device.name +
+                             ": the share of its generation, wider band");
+  if (!machine.device.unverified.empty())
+    result.remarks.push_back("unverified figures of " + machine.device.name +
+                             ": " + machine.device.unverified);
+  return result;
+}
+
+std::string summarize(const Estimate &e, const Machine &machine,
+                      const Target &target) {
+  const StepTime &t = e.time;
+  const StepMemory &m = e.memory;
+  auto share = [&](double part) { return 100 * part / t.seconds; };
+  std::string text = fmt::format(
+      "{} x {} for {}: tp {} x pp {} x dp {} x cp {} = {}\n", machine.devices,
+      machine.device.name, target.name, e.layout.tp, e.layout.pp, e.layout.dp,
+      e.layout.cp, e.layout.devices());
+  text += fmt::format("step      {}  (90 %: {} to {})\n", seconds(t.seconds),
+                      seconds(t.seconds * (1 - e.halfWidth)),
+                      seconds(t.seconds * (1 + e.halfWidth)));
+  text += fmt::format("  compute {:.0f} %, collectives in layers {:.0f} %, "
+                      "sends {:.0f} %, bubble {:.0f} %, reduction {:.0f} %, "
+                      "optimizer {:.0f} %\n",
+                      share(t.stage - t.exchange - t.sends), share(t.exchange),
+                      share(t.sends), share(t.bubble), share(t.data),
+                      share(t.optimizer));
+  text += fmt::format("  {:.0f} tokens/s, {:.0f} a device, MFU {:.1f} %\n",
+                      e.tokensPerSecond,
+                      e.tokensPerSecond / static_cast<double>(machine.devices),
+                      100 * e.modelFlopsShare);
+  text += fmt::format("memory    {:.1f} of {:.1f} GiB on stage {}: {}\n",
+                      m.total / GiB, e.usableBytes / GiB, m.stage,
+                      e.fits ? "fits" : "does not fit");
+  text += fmt::format(
+      "  parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations "
+      "{:.1f}, logits {:.1f}, one layer {:.1f}, gathered {:.1f}\n",
+      m.parameters / GiB, m.gradients / GiB, m.optimizer / GiB,
+      m.activations / GiB, m.logits / GiB, m.layer / GiB, m.gathered / GiB);
+  text += fmt::format("binds     {}\n", e.fits ? e.binds : "memory");
+  for (const std::string &remark : e.remarks)
+    text += fmt::format("note      {}\n", remark);
+  return text;
+}
+
+Json toJson(const Estimate &e, const Machine &machine, const Target &target) {
+  const StepTime &t = e.time;
+  const StepMemory &m = e.memory;
+  Json json;
+  json["target"] = target.name;
+  json["device"] = machine.device.name;
+  json["devices"] = machine.devices;
+  json["layout"] = {{"tp", e.layout.tp},
+                    {"pp", e.layout.pp},
+                    {"dp", e.layout.dp},
+                    {"cp", e.layout.cp},
+                    {"ep", e.layout.ep},
+                    {"chunks", e.layout.chunks},
+                    {"micro_batch", e.layout.microBatch},
+                    {"global_batch", e.layout.globalBatch}};
+  json["step_seconds"] = rounded(t.seconds);
+  json["band"] = {{"low_seconds", rounded(t.seconds * (1 - e.halfWidth))},
+                  {"high_seconds", rounded(t.seconds * (1 + e.halfWidth))}};
+  json["seconds"] = {{"compute", rounded(t.stage - t.exchange - t.sends)},
+                     {"exchange", rounded(t.exchange)},
+                     {"sends", rounded(t.sends)},
+                     {"bubble", rounded(t.bubble)},
+                     {"reduction", rounded(t.data)},
+                     {"optimizer", rounded(t.optimizer)}};
+  json["tokens_per_second"] = rounded(e.tokensPerSecond);
+  json["mfu"] = rounded(e.modelFlopsShare);
+  json["memory_bytes"] = {{"stage", m.stage},
+                          {"total", rounded(m.total)},
+                          {"usable", rounded(e.usableBytes)},
+                          {"parameters", rounded(m.parameters)},
+                          {"gradients", rounded(m.gradients)},
+                          {"optimizer", rounded(m.optimizer)},
+                          {"activations", rounded(m.activations)},
+                          {"logits", rounded(m.logits)},
+                          {"layer", rounded(m.layer)},
+                          {"gathered", rounded(m.gathered)}};
+  json["fits"] = e.fits;
+  json["binds"] = e.fits ? e.binds : "memory";
+  json["remarks"] = e.remarks;
+  return json;
+}
+
+} // namespace monarch::planner
