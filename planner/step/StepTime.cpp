@@ -78,6 +78,27 @@ StepModel::Layer StepModel::layer(const BlockWork &block,
   return layer;
 }
 
+const StepModel::Blocks &StepModel::blocksOf(const StepLayout &layout) const {
+  const AttentionKernel kernel = layout.attention.value_or(target.attention);
+  const BlockSplit split = splitOf(layout);
+  auto [entry, isNew] =
+      priced.try_emplace({split, layout.precision, kernel, layout.recompute,
+                          layout.recomputesMlp});
+  Blocks &found = entry->second;
+  if (!isNew)
+    return found;
+  for (const BlockWork &block : work.kinds)
+    found.kinds.push_back(layer(block, layout));
+  auto bothWays = [&](const BlockWork &block) {
+    BlockTime own = blocks.price(block, split, Precision::Half, kernel);
+    return own.forward + own.backward + own.forwardExchange +
+           own.backwardExchange;
+  };
+  found.embedding = bothWays(work.embedding);
+  found.head = bothWays(work.head);
+  return found;
+}
+
 double StepModel::sendSeconds(const StepLayout &layout) const {
   if (layout.pp <= 1)
     return 0;
@@ -99,9 +120,8 @@ double StepModel::sendSeconds(const StepLayout &layout) const {
 
 std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
                                                 StepTime &time) const {
-  std::vector<Layer> kinds;
-  for (const BlockWork &block : work.kinds)
-    kinds.push_back(layer(block, layout));
+  const Blocks &shared = blocksOf(layout);
+  const std::vector<Layer> &kinds = shared.kinds;
   const BlockSplit split = splitOf(layout);
   const std::vector<int64_t> counts =
       layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
@@ -122,16 +142,13 @@ std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
     }
     stage.seconds = stage.forward + stage.backward + sends;
   }
-  auto add = [&](Stage &stage, const BlockWork &block) {
-    BlockTime own = blocks.price(block, split, Precision::Half,
-                                 layout.attention.value_or(target.attention));
-    stage.seconds +=
-        own.forward + own.backward + own.forwardExchange + own.backwardExchange;
+  auto add = [&](Stage &stage, const BlockWork &block, double seconds) {
+    stage.seconds += seconds;
     stage.parameters +=
         block.tensorParameters / split.tensor + block.wholeParameters;
   };
-  add(list.front(), work.embedding);
-  add(list.back(), work.head);
+  add(list.front(), work.embedding, shared.embedding);
+  add(list.back(), work.head, shared.head);
   if (work.isTied && list.size() > 1)
     list.back().parameters += work.embedding.tensorParameters / split.tensor;
   const Layer &usual = kinds[work.layers.back()];

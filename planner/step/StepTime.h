@@ -10,6 +10,7 @@
 #include "planner/step/BlockTime.h"
 
 #include <map>
+#include <tuple>
 
 namespace monarch::planner {
 
@@ -46,6 +47,15 @@ private:
     double parameters = 0, expertParameters = 0;
     double forward = 0, backward = 0;
   };
+  /// Prices that depend on a few of a layout's fields: many layouts share them.
+  struct Blocks {
+    std::vector<Layer> kinds;
+    /// Both ways.
+    double embedding = 0, head = 0;
+  };
+  using BlocksKey =
+      std::tuple<BlockSplit, Precision, AttentionKernel, Recompute, bool>;
+  const Blocks &blocksOf(const StepLayout &layout) const;
   Layer layer(const BlockWork &block, const StepLayout &layout) const;
   std::vector<Stage> stages(const StepLayout &layout, StepTime &time) const;
   double sendSeconds(const StepLayout &layout) const;
@@ -61,6 +71,7 @@ private:
   Kernels kernels;
   Network network;
   BlockPricer blocks;
+  mutable std::map<BlocksKey, Blocks> priced;
 };
 
 BlockSplit splitOf(const StepLayout &layout);
