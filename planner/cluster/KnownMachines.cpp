@@ -126,4 +126,48 @@ Json presetOf(const DeviceModel &device, int64_t perNode,
   return preset;
 }
 
+Machine machineOf(const Cluster &cluster) {
+  const Device &own = cluster.device;
+  auto share = [](int64_t millionths) {
+    return static_cast<double>(millionths) / Million;
+  };
+  Machine machine;
+  DeviceModel &device = machine.device;
+  Expected<DeviceModel> known = findDevice(own.name);
+  if (known) {
+    device = *known;
+  } else {
+    // A device of the user's own: what the document sustains is measured.
+    const Constants &constants = builtInConstants();
+    device.name = own.name;
+    double peak = 0;
+    for (const auto &[type, flops] : own.peakFlopsPerSecond)
+      peak = std::max(peak, static_cast<double>(flops));
+    device.peakFlops = device.fp8PeakFlops = peak;
+    device.ceilingFlops = device.fp8CeilingFlops =
+        peak * share(own.matmulEfficiency) / constants.productShare;
+    auto single = own.peakFlopsPerSecond.find(DType::Float32);
+    device.vectorFlops = single == own.peakFlopsPerSecond.end()
+                             ? peak / 16
+                             : static_cast<double>(single->second);
+    constexpr int64_t UsualMultiprocessors = 108;
+    device.multiprocessors = UsualMultiprocessors;
+    device.source = "the cluster's document";
+  }
+  device.memoryBytes = static_cast<double>(own.memoryBytes);
+  device.memoryBytesPerSecond = static_cast<double>(own.memoryBytesPerSecond);
+  machine.devices = cluster.deviceCount();
+  machine.devicesPerNode = cluster.devicesPerNode;
+  if (!cluster.levels.empty())
+    device.linkBytesPerSecond =
+        static_cast<double>(cluster.levels.front().bytesPerSecond);
+  machine.nodeNicBytesPerSecond =
+      cluster.levels.size() > 1
+          ? static_cast<double>(cluster.levels.back().bytesPerSecond *
+                                cluster.devicesPerNode)
+          : device.nodeNicBytesPerSecond;
+  machine.nics = device.nics;
+  return machine;
+}
+
 } // namespace monarch::planner

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/support/Json.h"
+#include "planner/cluster/Cluster.h"
 #include "planner/step/Machine.h"
 
 namespace monarch::planner {
@@ -34,5 +35,9 @@ std::vector<std::string> nearInstances(std::string_view name);
 /// `nicBytesPerSecond` of a whole node, 0: the device's usual box.
 Json presetOf(const DeviceModel &device, int64_t perNode,
               double nicBytesPerSecond);
+
+/// The step model's view of a cluster: figures of the document, and for what it
+/// does not say those of the known device of that name.
+Machine machineOf(const Cluster &cluster);
 
 } // namespace monarch::planner

@@ -105,7 +105,7 @@ Error notACluster(std::string_view name, std::string_view rest) {
   if (Expected<DeviceModel> device = findDevice(rest))
     fix = fmt::format("say how many: 8x{0}, or 2x8x{0} for two nodes",
                       device->name);
-  else if (device.error().what.find("several") != std::string::npos)
+  else if (namesDevices(rest))
     fix = "say which and how many, as 8x...; " + device.error().fix;
   else if (std::vector<std::string> near = nearInstances(rest); !near.empty())
     fix = fmt::format("did you mean {}? {}", fmt::join(near, ", "), fix);
@@ -131,7 +131,7 @@ bool looksLikePreset(std::string_view name) {
     return true;
   std::string_view rest = name;
   bool isCounted = takeCount(rest, 'x').has_value();
-  return (isCounted || findInstance(name) || findDevice(name) ||
+  return (isCounted || findInstance(name) || namesDevices(name) ||
           !nearInstances(name).empty()) &&
          name.find('/') == std::string_view::npos && !name.ends_with(".json");
 }

@@ -57,6 +57,8 @@ const std::vector<DeviceModel> &deviceModels();
 /// By name or alias, case and generation digits ignored; MP1103 with near
 /// matches, or with both sizes where "A100" could be either.
 Expected<DeviceModel> findDevice(std::string_view name);
+/// Names a device, or the beginning of several.
+bool namesDevices(std::string_view name);
 
 struct Machine {
   DeviceModel device;

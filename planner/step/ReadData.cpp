@@ -277,6 +277,14 @@ Expected<DeviceModel> findDevice(std::string_view name) {
                fmt::format("no device \"{}\"", name), "", "near it: " + list};
 }
 
+bool namesDevices(std::string_view name) {
+  const std::string wanted = normalised(name);
+  for (const DeviceModel &device : deviceModels())
+    if (!wanted.empty() && normalised(device.name).starts_with(wanted))
+      return true;
+  return false;
+}
+
 const std::vector<Target> &targets() {
   static const std::vector<Target> list = [] {
     std::vector<Target> read;

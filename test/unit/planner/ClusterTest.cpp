@@ -1,5 +1,6 @@
 //===- ClusterTest.cpp - quantities, cluster files, presets ---------------===//
 #include "planner/cluster/Cluster.h"
+#include "planner/cluster/KnownMachines.h"
 #include "planner/cluster/Units.h"
 
 #include <catch2/catch.hpp>
@@ -154,6 +155,19 @@ TEST_CASE("Instance types and cards are presets") {
   CHECK(presetCluster("8x8xGB200")->deviceCount() == 64);
   CHECK(looksLikePreset("p5.48xlarge"));
   CHECK(looksLikePreset("A100"));
+}
+
+TEST_CASE("The step model sees a cluster's own figures") {
+  Machine machine = machineOf(*presetCluster("2xp4de.24xlarge"));
+  CHECK(machine.devices == 16);
+  CHECK(machine.device.name == "A100-SXM4-80GB");
+  CHECK(machine.nodeNicBytesPerSecond == 50e9);
+  CHECK(machine.device.isMeasured);
+  auto own = readCluster(smallCluster("\"memory\": \"1GB\""));
+  REQUIRE(own);
+  Machine small = machineOf(*own);
+  CHECK(small.device.memoryBytes == 1e9);
+  CHECK(small.device.ceilingFlops > 0);
 }
 
 TEST_CASE("A bare A100 asks which, a wrong instance names its neighbours") {
