@@ -211,37 +211,53 @@ class Measurement:
         return losses, model.state_dict()
 
 
+def tables_of(path):
+    """Rows of the tables in a page, by their first cell: {name: [cells...]} for each."""
+    tables, lines = [], path.read_text().splitlines() if path.exists() else []
+    for before, line in zip([""] + lines, lines):
+        if line.startswith("|---"):
+            tables.append({})
+        elif tables and line.startswith("| ") and before.startswith("|"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            tables[-1][cells[0]] = cells
+    return tables
+
+
 def write_table(work, output):
+    """Of what lies in `work`, and of what the page says of the other models."""
     import zoo
 
-    rows = []
+    cells, whole = (tables_of(output) + [{}, {}])[:2]
     for name in zoo.MODELS:
         kept = work / f"{name}.json"
-        if kept.exists():
-            rows.append(json.loads(kept.read_text()))
+        if not kept.exists():
+            continue
+        row = json.loads(kept.read_text())
+        cells[name] = [name, *(row["cells"].get(step, "").replace("|", "\\|") for step in STEPS)]
+        whole.pop(name, None)
+        if row["whole"]:
+            whole[name] = [name, row["whole"]]
     lines = [
         "# Models",
         "",
-        "Written by `bench/import.py --write docs/models.md`; every cell was measured, on the small",
-        "models of `test/models/zoo.py` (2 layers, random weights). A cell in bold is what failed and why.",
-        "Errors are the largest difference of loss, gradients and buffers, relative as in",
-        "[report.md](report.md): of the joint graph, run op by op in float64, from PyTorch eager",
-        "(at most 1e-12); of random plans on threads in float64 from one process (at most 1e-12); of",
-        "two SGD steps on four processes in float32, under the plan that the planner chooses and under",
-        f"tp=2,pp=2, from one process (at most 1e-5), and of their losses and weights from the model's own",
-        f"code trained by PyTorch eager (at most {EAGER_TOLERANCE:.0e}).",
+        "Written by `bench/import.py --write docs/models.md`; every cell was measured, on the small models of `test/models/zoo.py`",
+        "(2 layers, random weights), with files that `python -m monarch_plan.export` writes. A cell in bold is what failed, and why.",
+        "Errors are the largest difference of loss, gradients and buffers, relative as in [report.md](report.md):",
+        "",
+        "- of the joint graph, run op by op in float64, from PyTorch's autograd (at most 1e-12);",
+        "- of random plans, run by threads in float64, from one process (at most 1e-12);",
+        "- of two SGD steps on four processes in float32, under the plan that the planner chooses and under tp=2,pp=2, from one",
+        "  process (at most 1e-5);",
+        f"- of their losses and weights from the model's own code, trained by PyTorch eager (at most {EAGER_TOLERANCE:.0e}).",
         "",
         "| model | " + " | ".join(TITLES[step] for step in STEPS) + " |",
         "|---" * (len(STEPS) + 1) + "|",
     ]
-    for row in rows:
-        cells = [row["cells"].get(step, "").replace("|", "\\|") for step in STEPS]
-        lines.append(f"| {row['name']} | " + " | ".join(cells) + " |")
-    whole = [row for row in rows if row["whole"]]
+    lines += ["| " + " | ".join(cells[name]) + " |" for name in zoo.MODELS if name in cells]
     if whole:
-        lines += ["", "Ops that have no rule, and are therefore computed whole on every rank of a stage:", "",
-                  "| model | ops |", "|---|---|"]
-        lines += [f"| {row['name']} | {row['whole']} |" for row in whole]
+        lines += ["", "Ops that have no rule, and are therefore computed whole on every rank of a stage:",
+                  "", "| model | ops |", "|---|---|"]
+        lines += ["| " + " | ".join(whole[name]) + " |" for name in zoo.MODELS if name in whole]
     output.write_text("\n".join(lines) + "\n")
 
 
@@ -270,6 +286,7 @@ def main():
             {"name": name, "cells": row.cells, "whole": getattr(row, "whole", "")}, indent=1))
         status |= bool(set(row.failures) - {"export"})
     if options.write:
+        # Rows of models that were measured elsewhere stay.
         write_table(options.work, options.write)
     return status
 
