@@ -66,8 +66,10 @@ def read_config(model=None, architecture=None, overrides=None):
             config = transformers.AutoConfig.from_pretrained(model, **overrides)
         except (OSError, ValueError) as error:
             raise ExportError(f"'{model}' is no model that can be read: {error}") from error
-    # transformers keeps fields that it does not know.
-    known = set(type(config)().to_dict()) | set(type(config).attribute_map)
+    # transformers keeps fields that it does not know. Models also read some of
+    # those of generation.
+    known = set(type(config)().to_dict()) | set(type(config).attribute_map) | set(
+        transformers.GenerationConfig().to_dict())
     unknown = sorted(set(overrides) - known)
     if unknown:
         raise ExportError(f"a configuration of '{config.model_type}' has no field "
