@@ -140,7 +140,10 @@ const std::map<std::string, size_t> &typeArguments() {
       {"aten::arange.start", 2},
       {"aten::arange.start_step", 3},
       {"aten::empty.memory_format", 1},
+      {"aten::eye", 1},
+      {"aten::eye.m", 2},
       {"aten::full", 2},
+      {"aten::linspace", 3},
       {"aten::ones", 1},
       {"aten::scalar_tensor", 1},
       {"aten::zeros", 1}};
@@ -178,6 +181,15 @@ void nameSizes(const Graph &graph, Op &op) {
   if (op.name == "aten::lift_fresh_copy") {
     op.name = "aten::clone";
     op.args.push_back(std::monostate{});
+  }
+  // What nobody writes would differ from rank to rank.
+  if (op.name == "aten::empty_like")
+    op.name = "aten::zeros_like";
+  if (op.name == "aten::new_empty")
+    op.name = "aten::new_zeros";
+  if (op.name == "aten::empty.memory_format") {
+    op.name = "aten::zeros";
+    op.args.pop_back();
   }
   if (op.name == "aten::split.Tensor")
     op.name = "aten::split_with_sizes";

@@ -82,6 +82,21 @@ std::optional<OpRule> amax(const OpView &op) {
   return rule;
 }
 
+/// linalg_vector_norm(x, ord, dims, keepdim, dtype): reduced dims are whole.
+std::optional<OpRule> vectorNorm(const OpView &op) {
+  const size_t rank = op.shape(0).size();
+  std::vector<int64_t> dims = op.intsAt(2);
+  for (int64_t &dim : dims)
+    dim = wrapDim(dim, rank);
+  std::sort(dims.begin(), dims.end());
+  if (dims.empty())
+    return std::nullopt;
+  OpRule rule = reduction(op, dims, op.boolAt(3, false));
+  for (int64_t dim : dims)
+    rule.effects[rule.operands[0][dim].name].whole = true;
+  return rule;
+}
+
 std::optional<OpRule> cumsum(const OpView &op) {
   OpRule rule = elementwise(op);
   size_t rank = op.shape(0).size();
@@ -109,6 +124,7 @@ void addReductionRules(RuleTable &table) {
     return meanLike(op, /*hasDims=*/true);
   };
   table["aten::amax"] = amax;
+  table["aten::linalg_vector_norm"] = vectorNorm;
   table["aten::cumsum"] = cumsum;
 }
 

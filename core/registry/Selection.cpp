@@ -52,6 +52,18 @@ std::optional<OpRule> extreme(const OpView &op) {
   return rule;
 }
 
+/// argmax(x, dim, keepdim), argmin alike.
+std::optional<OpRule> argument(const OpView &op) {
+  if (op.intsAt(1).empty() || op.shape(0).empty())
+    return std::nullopt;
+  OpRule rule = alongDim(op, op.intAt(1, 0));
+  rule.results = rule.operands;
+  if (!op.boolAt(2, false))
+    rule.results[0].erase(rule.results[0].begin() +
+                          wrapDim(op.intAt(1, 0), op.shape(0).size()));
+  return rule;
+}
+
 /// flip(x, dims).
 std::optional<OpRule> flip(const OpView &op) {
   const size_t rank = op.shape(0).size();
@@ -173,6 +185,8 @@ void addSelectionRules(RuleTable &table) {
   table["aten::sort.stable"] = topk;
   table["aten::max.dim"] = extreme;
   table["aten::min.dim"] = extreme;
+  table["aten::argmax"] = argument;
+  table["aten::argmin"] = argument;
   table["aten::flip"] = flip;
   table["aten::histc"] = histogram;
   table["aten::scatter.src"] = scatterSource;

@@ -134,19 +134,21 @@ private:
     auto forbid = [&](std::string reason) {
       result.forbidden.push_back({degrees, 0, 0, std::move(reason)});
     };
-    std::optional<MeshPlan> plan = meshOf(degrees, request.globalRows);
+    // Buffers change from unit to unit, so one replica runs all units: data
+    // ranks split the rows inside each.
+    const bool inOrder = carriesBuffers(graph);
+    std::optional<MeshPlan> plan;
+    if (request.globalRows % degrees.unitRows == 0)
+      plan = meshOf(degrees, inOrder ? degrees.unitRows : request.globalRows);
     if (!plan)
       return forbid(
           fmt::format("{} rows cannot be shared out to dp={} in units "
                       "of {}",
                       request.globalRows, degrees.dp, degrees.unitRows));
-    if (carriesBuffers(graph) && plan->dataAxes > 0)
-      return forbid("buffers change from unit to unit, so one replica runs all "
-                    "units");
     // Rows inside a unit are split where they must be: where the planner
     // chooses the unit and the batch can be shared out, smaller units do the
     // same.
-    if (plan->rowAxes > 0 && choosesRows() &&
+    if (plan->rowAxes > 0 && choosesRows() && !inOrder &&
         request.globalRows % degrees.dp == 0)
       return;
     if (!tensorAllowed(degrees.tp)) {

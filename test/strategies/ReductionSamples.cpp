@@ -67,6 +67,10 @@ void addReductionSamples(SampleTable &table) {
   table["aten::amax"] = one([](Builder &b) {
     b.run("aten::amax", {operand(b)}, {OperandArg{0}, Dims{1}, false}, {6, 4});
   });
+  table["aten::linalg_vector_norm"] = one([](Builder &b) {
+    b.run("aten::linalg_vector_norm", {operand(b)},
+          {OperandArg{0}, int64_t(2), Dims{1}, true, {}}, {6, 1, 4});
+  });
   table["aten::cumsum"] = one([](Builder &b) {
     b.run("aten::cumsum", {operand(b)}, {OperandArg{0}, int64_t(1), {}},
           {6, 5, 4});

@@ -37,6 +37,16 @@ void addSorting(SampleTable &table) {
       pair("aten::max.dim", {OperandArg{0}, int64_t(1), false}, {6, 4});
   table["aten::min.dim"] =
       pair("aten::min.dim", {OperandArg{0}, int64_t(1), true}, {6, 1, 4});
+  for (const char *name : {"aten::argmax", "aten::argmin"})
+    table[name] =
+        several({[=](Builder &b) {
+                   b.run(name, {operand(b)}, {OperandArg{0}, int64_t(1), false},
+                         {6, 4});
+                 },
+                 [=](Builder &b) {
+                   b.run(name, {operand(b)}, {OperandArg{0}, int64_t(-1), true},
+                         {6, 5, 1});
+                 }});
   table["aten::flip"] = one([](Builder &b) {
     b.run("aten::flip", {operand(b)}, {OperandArg{0}, Dims{1}}, {6, 5, 4});
   });

@@ -293,6 +293,31 @@ Tensor binaryLoss(const Tensor &x, const Tensor &target,
   return reducedLoss(losses, reduction);
 }
 
+/// Spelled as views and one copy: how often is then a size, which may be that
+/// of the batch.
+Tensor repeated(const Tensor &x, c10::SymIntArrayRef times) {
+  const auto counts = C10_AS_INTARRAYREF_SLOW(times);
+  const size_t added = counts.size() - static_cast<size_t>(x.dim());
+  std::vector<int64_t> apart, wide, result;
+  for (size_t dim = 0; dim < counts.size(); ++dim) {
+    const int64_t size =
+        dim < added ? 1 : x.size(static_cast<int64_t>(dim - added));
+    apart.insert(apart.end(), {1, size});
+    wide.insert(wide.end(), {counts[dim], size});
+    result.push_back(counts[dim] * size);
+  }
+  return x.reshape(apart).expand(wide).clone().reshape(result);
+}
+
+/// PyTorch's own looks at the classes to check them.
+Tensor oneHot(const Tensor &classes, int64_t count) {
+  TORCH_CHECK(count > 0, "one_hot without a number of classes: its size "
+                         "depends on data");
+  return at::eq(classes.unsqueeze(-1),
+                at::arange(count, classes.options().dtype(at::kLong)))
+      .to(at::kLong);
+}
+
 Tensor fullMean(const Tensor &x, std::optional<at::ScalarType> type) {
   return meanOfElements(at::sum(x, type), x.numel());
 }
@@ -325,6 +350,8 @@ Overrides::Overrides(Recorder &recorder,
   add("aten::huber_loss", &huberLoss);
   add("aten::binary_cross_entropy_with_logits", &binaryLoss);
   add("aten::mean", &fullMean);
+  add("aten::repeat", &repeated);
+  add("aten::one_hot", &oneHot);
 }
 
 Overrides::~Overrides() { active = {}; }

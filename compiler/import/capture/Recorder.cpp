@@ -79,6 +79,26 @@ std::string firstLine(const c10::Error &error) {
 
 namespace {
 
+/// Runs the Meta kernel. What has none and writes to its operands gives those
+/// back.
+void askShape(const c10::OperatorHandle &handle, torch::jit::Stack &stack) {
+  const auto &arguments = handle.schema().arguments();
+  const size_t base = stack.size() - arguments.size();
+  const torch::jit::Stack given(stack.begin() + static_cast<int64_t>(base),
+                                stack.end());
+  try {
+    handle.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &stack);
+  } catch (const c10::Error &) {
+    stack.resize(base);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i].alias_info() != nullptr &&
+          arguments[i].alias_info()->isWrite())
+        stack.push_back(given[i]);
+    if (stack.size() != base + handle.schema().returns().size())
+      throw;
+  }
+}
+
 std::string memoryFormatName(int64_t value) {
   switch (static_cast<c10::MemoryFormat>(value)) {
   case c10::MemoryFormat::Contiguous:
@@ -334,8 +354,8 @@ void Recorder::record(const c10::OperatorHandle &handle,
     return;
   }
   useDevice(schema, stack, c10::kMeta);
-  if (isMeta && !isRecorded) { // functionalisation asks for a view's shape
-    handle.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &stack);
+  if (isMeta && !isRecorded) { // functionalisation asks for a shape
+    askShape(handle, stack);
     return;
   }
   if (name == "aten::_local_scalar_dense" || name == "aten::item")

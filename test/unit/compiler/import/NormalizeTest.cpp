@@ -185,3 +185,66 @@ TEST_CASE("a mean that does not go linearly into the loss is found") {
   // A number would be added once a unit.
   CHECK(nonlinearCounts(lossOf("aten::add.Tensor")).count("n") == 1);
 }
+
+namespace {
+
+/// sum(f(x)) / count over x [4, 6], whose rows grow with the unit.
+struct MeanOf {
+  Raw raw;
+  ValueId x;
+
+  MeanOf() : x(raw.input({4, 6})) { grows(x, {1, 0}); }
+
+  void grows(ValueId value, Ints batch) {
+    raw.graph.values[value].batch = std::move(batch);
+  }
+  ValueId op(std::string name, std::vector<ValueId> operands,
+             std::vector<Arg> args, Ints shape, Ints batch) {
+    ValueId value = raw.op(std::move(name), std::move(operands),
+                           std::move(args), std::move(shape));
+    grows(value, std::move(batch));
+    return value;
+  }
+  bool mixes(ValueId y) {
+    ValueId sum = raw.op("aten::sum", {y}, {First, {}}, {});
+    ValueId inverse = raw.leaf(ValueKind::InverseCount, "inverse_count.0", {});
+    raw.graph.loss =
+        raw.op("aten::mul.Tensor", {sum, inverse}, {First, OperandArg{1}}, {});
+    return mixesRows(raw.graph);
+  }
+};
+
+} // namespace
+
+TEST_CASE("rows that meet before the loss are found") {
+  const Arg second = OperandArg{1};
+  SECTION("rows alone") {
+    MeanOf of;
+    ValueId w = of.raw.leaf(ValueKind::Parameter, "w", {6, 3});
+    ValueId y = of.op("aten::mm", {of.x, w}, {First, second}, {4, 3}, {1, 0});
+    y = of.op("aten::_softmax", {y}, {First, int64_t{-1}, false}, {4, 3},
+              {1, 0});
+    ValueId ones =
+        of.raw.op("aten::new_ones", {y}, {First, ResultSizes{0}}, {3});
+    CHECK_FALSE(of.mixes(
+        of.op("aten::mul.Tensor", {y, ones}, {First, second}, {4, 3}, {1, 0})));
+  }
+  SECTION("each row against each") {
+    MeanOf of;
+    ValueId t = of.op("aten::t", {of.x}, {First}, {6, 4}, {0, 1});
+    CHECK(of.mixes(
+        of.op("aten::mm", {of.x, t}, {First, second}, {4, 4}, {1, 1})));
+  }
+  SECTION("statistics over rows") {
+    MeanOf of;
+    ValueId mean =
+        of.raw.op("aten::mean.dim", {of.x}, {First, Ints{0}, false, {}}, {6});
+    CHECK(of.mixes(of.op("aten::sub.Tensor", {of.x, mean},
+                         {First, second, int64_t{1}}, {4, 6}, {1, 0})));
+  }
+  SECTION("a softmax over rows") {
+    MeanOf of;
+    CHECK(of.mixes(of.op("aten::_softmax", {of.x}, {First, int64_t{0}, false},
+                         {4, 6}, {1, 0})));
+  }
+}
