@@ -119,6 +119,32 @@ std::string lever(const PricedPlan &smallest) {
                      formatBytes(fullest.otherBytes));
 }
 
+/// What ops that every rank computes in full cost.
+void addWholeCosts(const PricedPlan &best, const Unit &unit,
+                   const Cluster &cluster, std::vector<std::string> &remarks) {
+  const StrategySpace &space = *unit.space;
+  const Graph &graph = space.graph();
+  const InstructionPricer pricer(cluster, best.decisions.mesh,
+                                 best.decisions.optimizer);
+  auto typesOf = [&](const std::vector<ValueId> &values) {
+    std::vector<TensorType> types;
+    for (ValueId value : values)
+      if (value != None)
+        types.push_back({graph.value(value).type, graph.value(value).shape});
+    return types;
+  };
+  std::map<std::string, int64_t> costs;
+  for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id)
+    if (const Op &op = graph.op(id); !space.rule(id))
+      costs[op.name] += pricer.callPicoseconds(op.name, typesOf(op.operands),
+                                               typesOf(op.results));
+  for (std::string &remark : remarks)
+    for (const auto &[name, picoseconds] : costs)
+      if (remark.starts_with(name + " kept whole"))
+        remark += fmt::format(", {} of each unit on every rank",
+                              formatPicoseconds(picoseconds));
+}
+
 Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
                                 const PlanRequest &request, bool scaleUp);
 
@@ -214,12 +240,17 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
   result.alternatives =
       explained(std::move(found.losers), best, cluster.device.usableBytes());
   result.remarks = best.resolved.remarks;
+  addWholeCosts(best, unit, cluster, result.remarks);
   addTensorRemarks(best, unit, result.remarks);
   if (!graph.separable)
     result.remarks.push_back(fmt::format(
         "the loss depends on which rows are in a unit: units of {} rows are "
         "given, never chosen",
         result.decisions.unitRows));
+  else if (!graph.dynamicBatch)
+    result.remarks.push_back(
+        fmt::format("the export fixes the batch: units of {} rows",
+                    result.decisions.unitRows));
   std::unique_ptr<Unit> kept = context.releaseUnit(best.degrees.unitRows);
   result.graph = std::move(kept->graph);
   result.space = std::move(kept->space);

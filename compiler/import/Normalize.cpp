@@ -191,7 +191,7 @@ void nameSizes(const Graph &graph, Op &op) {
     op.name = "aten::zeros";
     op.args.pop_back();
   }
-  if (op.name == "aten::split.Tensor")
+  if (op.name == "aten::split.Tensor" || op.name == "aten::unsafe_split.Tensor")
     op.name = "aten::split_with_sizes";
 
   if (auto found = sizeArguments().find(op.name);

@@ -28,12 +28,20 @@ constexpr std::array Nonlinear = {
     "aten::hardtanh",
     "aten::floor_divide",
     "aten::log_sigmoid_forward",
+    "aten::mish",
+    "aten::celu",
+    "aten::hardsigmoid",
+    "aten::sgn",
+    "aten::clamp_min.Tensor",
+    "aten::_prelu_kernel",
 };
 
 constexpr std::array Derivatives = {
-    "aten::softplus_backward", "aten::leaky_relu_backward",
-    "aten::elu_backward",      "aten::hardswish_backward",
-    "aten::hardtanh_backward", "aten::log_sigmoid_backward",
+    "aten::softplus_backward",      "aten::leaky_relu_backward",
+    "aten::elu_backward",           "aten::hardswish_backward",
+    "aten::mish_backward",          "aten::hardsigmoid_backward",
+    "aten::_prelu_kernel_backward", "aten::hardtanh_backward",
+    "aten::log_sigmoid_backward",
 };
 
 } // namespace

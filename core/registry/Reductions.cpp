@@ -97,6 +97,17 @@ std::optional<OpRule> vectorNorm(const OpView &op) {
   return rule;
 }
 
+/// var.correction(x, dims, correction, keepdim), std and with means: reduced
+/// dims are whole.
+std::optional<OpRule> variance(const OpView &op) {
+  std::vector<int64_t> dims = reducedDims(op, true);
+  OpRule rule = reduction(op, dims, op.boolAt(3, false));
+  for (int64_t dim : dims)
+    rule.effects[rule.operands[0][dim].name].whole = true;
+  rule.results.resize(op.resultCount(), rule.results[0]);
+  return rule;
+}
+
 std::optional<OpRule> cumsum(const OpView &op) {
   OpRule rule = elementwise(op);
   size_t rank = op.shape(0).size();
@@ -125,6 +136,9 @@ void addReductionRules(RuleTable &table) {
   };
   table["aten::amax"] = amax;
   table["aten::linalg_vector_norm"] = vectorNorm;
+  table["aten::var.correction"] = variance;
+  table["aten::std.correction"] = variance;
+  table["aten::var_mean.correction"] = variance;
   table["aten::cumsum"] = cumsum;
 }
 

@@ -35,6 +35,20 @@ void addActivationSamples(SampleTable &table) {
       function("aten::softplus", {int64_t(1), int64_t(20)});
   table["aten::leaky_relu"] = function("aten::leaky_relu", {0.1});
   table["aten::elu"] = function("aten::elu", {1.5, int64_t(1), int64_t(1)});
+  for (const char *name : {"aten::mish", "aten::hardsigmoid", "aten::sgn"})
+    table[name] = function(name);
+  table["aten::celu"] = function("aten::celu", {1.5});
+  for (const char *name : {"aten::mish_backward", "aten::hardsigmoid_backward"})
+    table[name] = derivative(name, {});
+  for (const char *name : {"aten::clamp_min.Tensor", "aten::_prelu_kernel"})
+    table[name] = one([=](Builder &b) {
+      b.run(name, {operand(b), b.normal({6, 1})}, operandArgs(2), {6, 5});
+    });
+  table["aten::_prelu_kernel_backward"] = one([](Builder &b) {
+    b.runAll("aten::_prelu_kernel_backward",
+             {operand(b), operand(b), b.normal({6, 1})}, operandArgs(3),
+             Builder::Shapes{Shape{6, 5}, Shape{6, 5}});
+  });
   table["aten::hardswish"] = function("aten::hardswish");
   table["aten::hardtanh"] = function("aten::hardtanh", {-0.5, 0.5});
   table["aten::floor_divide"] = function("aten::floor_divide", {0.4});

@@ -67,6 +67,16 @@ void addReductionSamples(SampleTable &table) {
   table["aten::amax"] = one([](Builder &b) {
     b.run("aten::amax", {operand(b)}, {OperandArg{0}, Dims{1}, false}, {6, 4});
   });
+  for (const char *name : {"aten::var.correction", "aten::std.correction"})
+    table[name] = one([=](Builder &b) {
+      b.run(name, {operand(b)}, {OperandArg{0}, Dims{1}, int64_t(1), false},
+            {6, 4});
+    });
+  table["aten::var_mean.correction"] = one([](Builder &b) {
+    b.runAll("aten::var_mean.correction", {operand(b)},
+             {OperandArg{0}, Dims{2}, int64_t(0), true},
+             Builder::Shapes{Builder::Shape{6, 5, 1}, Builder::Shape{6, 5, 1}});
+  });
   table["aten::linalg_vector_norm"] = one([](Builder &b) {
     b.run("aten::linalg_vector_norm", {operand(b)},
           {OperandArg{0}, int64_t(2), Dims{1}, true, {}}, {6, 1, 4});

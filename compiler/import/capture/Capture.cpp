@@ -13,6 +13,7 @@
 #include "compiler/import/capture/Overrides.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -40,6 +41,16 @@ private:
   const caffe2::TypeMeta previous;
 };
 
+/// oneDNN's recurrent layers save what only that library can read.
+class WithoutOneDnn {
+public:
+  WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(false); }
+  ~WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(wasEnabled); }
+
+private:
+  const bool wasEnabled = at::globalContext().userEnabledMkldnn();
+};
+
 class Session {
 public:
   Session(const ExportedProgram &program, const CaptureOptions &options)
@@ -48,6 +59,7 @@ public:
 
   Graph run() {
     DefaultType type(options.promoteToFloat64);
+    WithoutOneDnn withoutOneDnn;
     RecordingScope recording(recorder);
     Overrides overrides(recorder, options.plainMeans);
     AbstractOps abstractOps(recorder);

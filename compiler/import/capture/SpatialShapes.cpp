@@ -84,14 +84,13 @@ void gridSampler(const Arguments &args, Results &results) {
   results.emplace_back(emptyOf(sizes, x));
 }
 
-/// grid_sampler_2d_backward(gradient, x, grid, ..., output_mask).
+/// grid_sampler_2d_backward(gradient, x, grid, ..., output_mask): the gradient
+/// of the grid comes whatever the mask says.
 void gridSamplerBackward(const Arguments &args, Results &results) {
-  const auto mask = args.back().toBoolList();
-  for (size_t operand : {1, 2}) {
-    const at::Tensor &x = args[operand].toTensor();
-    results.emplace_back(mask.get(operand - 1) ? emptyOf(x.sizes(), x)
-                                               : at::Tensor());
-  }
+  const at::Tensor &x = args[1].toTensor(), &grid = args[2].toTensor();
+  results.emplace_back(args.back().toBoolList().get(0) ? emptyOf(x.sizes(), x)
+                                                       : at::Tensor());
+  results.emplace_back(emptyOf(grid.sizes(), grid));
 }
 
 } // namespace
