@@ -12,6 +12,7 @@
 #include "bench/ground_truth/Report.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
@@ -93,6 +94,22 @@ int main(int argc, char **argv) {
   printHeader();
   for (const auto &[key, residuals] : groups)
     printErrors(key.first + " " + key.second, errorsOf(residuals));
+  // Sources that belong together.
+  const std::vector<std::pair<std::string, std::vector<std::string>>> joined = {
+      {"vTrain, both splits", {"vTrain multi", "vTrain single"}},
+      {"NVIDIA dense",
+       {"Bridge dense", "NeMo 24.07", "NeMo 24.03", "Megatron-Core r0.8"}},
+      {"NVIDIA experts", {"Bridge MoE"}},
+      {"torchtitan, all",
+       {"torchtitan", "torchtitan 2025", "torchtitan eager"}}};
+  for (const auto &[label, keys] : joined) {
+    std::vector<double> together;
+    for (const auto &[key, residuals] : groups)
+      if (std::find(keys.begin(), keys.end(), key.second) != keys.end())
+        together.insert(together.end(), residuals.begin(), residuals.end());
+    if (!together.empty())
+      printErrors(label, errorsOf(together));
+  }
   for (const auto &[split, residuals] : splits)
     printErrors("all " + split, errorsOf(residuals));
   reportBand(predictor, constants,
