@@ -9,30 +9,18 @@ still works.
 """
 
 import argparse
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+from measure import measure
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CASES = (("cpu:4", 8), ("8x8xH100-SXM-80GB", 512))
 MOST_SECONDS = 3.0
 MOST_BYTES = 1.5e9
-
-
-def measure(command):
-    """Wall seconds and peak resident bytes of one run."""
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - begin
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"exit code {process.returncode} of {' '.join(command)}")
-    return seconds, usage.ru_maxrss * 1024
 
 
 def main():
