@@ -166,7 +166,41 @@ private:
                  options.directory, "give every host the same program files"};
   }
 
+  /// What ranks find by themselves is found by several at once: the error of
+  /// the lowest is the job's, whoever was first. Nobody starts before all have
+  /// loaded.
   std::optional<Error> load() {
+    std::optional<Error> own = loadOwn();
+    if (isAlone())
+      return own;
+    if (own && own->where.empty())
+      own->where = fmt::format("rank {}", place.rank);
+    auto key = [](int64_t rank) { return fmt::format("loaded/{}", rank); };
+    if (auto error = store->set(key(place.rank), own ? packError(*own) : ""))
+      return error;
+    auto arrived = store->add("loaded", 1);
+    if (!arrived)
+      return arrived.error();
+    if (*arrived == place.worldSize) {
+      std::vector<std::string> keys;
+      for (int64_t rank = 0; rank < place.worldSize; ++rank)
+        keys.push_back(key(rank));
+      auto words = store->peek(keys);
+      if (!words)
+        return words.error();
+      auto first = std::ranges::find_if(
+          *words, [](const auto &word) { return word && !word->empty(); });
+      if (auto error =
+              store->set("all-loaded", first == words->end() ? "" : **first))
+        return error;
+    }
+    auto verdict = store->get("all-loaded", options.timeout);
+    if (!verdict)
+      return verdict.error();
+    return unpackError(*verdict);
+  }
+
+  std::optional<Error> loadOwn() {
     auto opened = weightsOf(options);
     if (!opened)
       return opened.error();
@@ -199,7 +233,7 @@ private:
         return verification.error();
       reference = std::move(*verification);
     }
-    return communicator->barrier();
+    return std::nullopt;
   }
 
   std::optional<Error> openBatches() {

@@ -367,6 +367,8 @@ TEST_CASE("What cannot run does not start") {
     REQUIRE(error);
     CHECK(error->id == "MP4010");
     CHECK(error->code == ExitCode::Stale);
+    // Each rank misses another tensor; the lowest one's is told, always.
+    CHECK(error->where == "w1");
   }
   SECTION("no program at all") {
     job.options.directory = job.folder / "nothing";
