@@ -55,6 +55,8 @@ std::optional<Error> runRank(const Program &program, Communicator &communicator,
                                    std::move(executorOptions));
   if (!executor)
     return executor.error();
+  if (auto error = (*executor)->connect())
+    return error;
 
   std::vector<SpreadTensor> parameters = spreadParameters(program);
   std::vector<SpreadTensor> trained = parameters;

@@ -31,11 +31,12 @@ Expected<std::unique_ptr<Executor>> Executor::create(const Program &program,
   if (auto error = machine->load(weights)) {
     if (error->where.empty())
       error->where = fmt::format("rank {}, before step 1", communicator.rank());
-    communicator.abort(*error);
     return *error;
   }
   return std::unique_ptr<Executor>(new Executor(std::move(machine)));
 }
+
+std::optional<Error> Executor::connect() { return machine->connect(); }
 
 Expected<StepResult> Executor::step(int64_t step, BatchSource &batches) {
   return machine->step(step, batches);

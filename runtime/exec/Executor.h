@@ -58,14 +58,16 @@ struct StepResult {
 
 class Executor {
 public:
-  /// Takes the rank's blocks of weights and makes its groups: a call of all
-  /// ranks. Program, communicator and tally outlive the executor; the tally
-  /// outlives its tensors too.
+  /// Takes the rank's blocks of weights; speaks to no other rank. Program,
+  /// communicator and tally outlive the executor; the tally outlives its
+  /// tensors too.
   static Expected<std::unique_ptr<Executor>>
   create(const Program &program, Communicator &communicator, MemoryTally &tally,
          WeightSource &weights, ExecutorOptions options);
   ~Executor();
 
+  /// Makes the rank's groups: a call of all ranks, once, before the first step.
+  std::optional<Error> connect();
   /// Steps count from 0. The error names rank, step, segment and instruction.
   Expected<StepResult> step(int64_t step, BatchSource &batches);
 

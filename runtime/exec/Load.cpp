@@ -124,16 +124,27 @@ std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
   return std::nullopt;
 }
 
-std::optional<Error> Executor::Machine::loadInstructions() {
+std::optional<Error> Executor::Machine::connect() {
+  auto ranksOf = [&](const LoadedInstruction &loaded) {
+    return ranksAlong(program.mesh, role.stage, view.coordinates(),
+                      loaded.source->axes);
+  };
+  std::vector<LoadedInstruction *> collectives;
   std::set<RankList> groups;
-  for (const Segment &segment : role.segments)
-    for (const Instruction &instruction : segment.instructions)
-      if (isCollective(instruction.kind))
-        groups.insert(ranksAlong(program.mesh, role.stage, view.coordinates(),
-                                 instruction.axes));
+  for (LoadedSegment &segment : segments)
+    for (LoadedInstruction &loaded : segment.instructions)
+      if (isCollective(loaded.source->kind)) {
+        collectives.push_back(&loaded);
+        groups.insert(ranksOf(loaded));
+      }
   if (auto error = communicator.connect(groups))
     return error;
+  for (LoadedInstruction *loaded : collectives)
+    loaded->group = &communicator.group(ranksOf(*loaded));
+  return std::nullopt;
+}
 
+std::optional<Error> Executor::Machine::loadInstructions() {
   std::map<int32_t, size_t> inputOf;
   for (size_t i = 0; i < role.inputs.size(); ++i)
     inputOf[role.inputs[i].value] = i;
@@ -171,13 +182,6 @@ Executor::Machine::loadInstruction(const Instruction &instruction) {
     loaded.call = std::move(*call);
     break;
   }
-  case InstructionKind::AllReduce:
-  case InstructionKind::AllGather:
-  case InstructionKind::ReduceScatter:
-  case InstructionKind::AllToAll:
-    loaded.group = &communicator.group(ranksAlong(
-        program.mesh, role.stage, view.coordinates(), instruction.axes));
-    break;
   case InstructionKind::Send:
   case InstructionKind::Receive:
     loaded.peer = instruction.peerStage * program.mesh.size() +
@@ -186,6 +190,10 @@ Executor::Machine::loadInstruction(const Instruction &instruction) {
   case InstructionKind::Update:
     optimizer.add(instruction.operands[0], values[instruction.operands[0]]);
     break;
+  case InstructionKind::AllReduce:
+  case InstructionKind::AllGather:
+  case InstructionKind::ReduceScatter:
+  case InstructionKind::AllToAll:
   case InstructionKind::Zero:
   case InstructionKind::Free:
     break;

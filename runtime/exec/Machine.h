@@ -16,6 +16,7 @@ namespace monarch::runtime {
 struct LoadedInstruction {
   const Instruction *source = nullptr;
   std::optional<BoxedCall> call;
+  /// Of a collective, once connected.
   const Group *group = nullptr;
   std::vector<int64_t> sendSizes;
   std::vector<int64_t> receiveSizes;
@@ -36,6 +37,7 @@ public:
           MemoryTally &tally, ExecutorOptions options);
 
   std::optional<Error> load(WeightSource &weights);
+  std::optional<Error> connect();
   Expected<StepResult> step(int64_t step, BatchSource &batches);
 
   const Program &program;

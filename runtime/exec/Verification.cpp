@@ -152,6 +152,8 @@ Verification::create(const Program &program, const Program &oneProcess,
                        weights, std::move(options));
   if (!executor)
     return executor.error();
+  if (auto error = (*executor)->connect())
+    return *error;
   reference->executor = std::move(*executor);
   return std::unique_ptr<Verification>(new Verification(std::move(reference)));
 }

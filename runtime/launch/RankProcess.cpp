@@ -172,7 +172,7 @@ private:
   std::optional<Error> load() {
     std::optional<Error> own = loadOwn();
     if (isAlone())
-      return own;
+      return own ? own : executor->connect();
     if (own && own->where.empty())
       own->where = fmt::format("rank {}", place.rank);
     auto key = [](int64_t rank) { return fmt::format("loaded/{}", rank); };
@@ -197,7 +197,9 @@ private:
     auto verdict = store->get("all-loaded", options.timeout);
     if (!verdict)
       return verdict.error();
-    return unpackError(*verdict);
+    if (auto error = unpackError(*verdict))
+      return error;
+    return executor->connect();
   }
 
   std::optional<Error> loadOwn() {

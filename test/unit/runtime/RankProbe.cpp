@@ -115,6 +115,8 @@ std::optional<Error> measureTcp(const std::string &directory,
       Executor::create(*program, **communicator, tally, weights, {});
   if (!executor)
     return executor.error();
+  if (auto error = (*executor)->connect())
+    return error;
   for (int64_t step = 0; step < 3; ++step) {
     // All connections are quiet here, and again after the step.
     if (auto error = (*communicator)->barrier())
