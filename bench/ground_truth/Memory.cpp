@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "bench/ground_truth/Memory.h"
 
+#include "planner/families/ShapeWork.h"
 #include "planner/step/StepMemory.h"
 
 #include <algorithm>
@@ -109,7 +110,7 @@ std::optional<Error> reportMemory(const std::string &path,
     constexpr double Least = 10e9;
     if (!isOom && (!measured || measured->bytes < Least))
       continue;
-    auto work = workFor(row.model, row.target.style);
+    auto work = planner::workOf(row.model, row.target.style);
     if (!work)
       return work.error();
     MemoryModel model(*work, row.machine, row.target);

@@ -32,7 +32,7 @@ Predictor::Predictor(const std::vector<Row> &rows) : rows(rows) {
     if (found != keys.end())
       continue;
     keys.push_back(key);
-    auto work = workFor(row.model, row.target.style);
+    auto work = planner::workOf(row.model, row.target.style);
     if (!work) {
       fmt::print(stderr, "{}\n", toString(work.error()));
       std::exit(static_cast<int>(work.error().code));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/ground_truth/Row.h"
+#include "planner/families/ShapeWork.h"
 #include "planner/step/Band.h"
 
 namespace monarch::bench {

@@ -254,23 +254,6 @@ Json spelledOut(const Json &record) {
 
 } // namespace
 
-/// A graph with one layer of each kind stands for all layers.
-Expected<ModelWork> workFor(const ModelShape &model, const KernelStyle &style) {
-  ModelShape small = model;
-  std::vector<int64_t> repeats = {model.layers};
-  const int64_t dense = model.denseLayerCount();
-  small.layers = 1;
-  if (model.experts && dense > 0 && dense < model.layers) {
-    small.layers = 2;
-    small.experts->denseLayers = 1;
-    repeats = {dense, model.layers - dense};
-  }
-  auto graph = buildGraph(small);
-  if (!graph)
-    return graph.error();
-  return workOf(*graph, style, repeats);
-}
-
 Expected<std::vector<Source>> readSources(const std::string &path) {
   auto content = readFile(path);
   if (!content)

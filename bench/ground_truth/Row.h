@@ -60,8 +60,5 @@ struct Reading {
 Expected<Reading> readRows(const std::string &path,
                            const std::vector<Source> &sources,
                            bool needsTime = true);
-/// Work of a model whose layers repeat, from a graph with one of each kind.
-Expected<planner::ModelWork> workFor(const planner::ModelShape &model,
-                                     const planner::KernelStyle &style);
 
 } // namespace monarch::bench

@@ -46,12 +46,19 @@ struct LinkLevel {
   int64_t latencyPicoseconds = 0;
 };
 
+/// What measured steps say of the rates: factors on compute, on the links of a
+/// node and on the network. Part of the efficiencies above.
+struct Calibration {
+  double compute = 1, links = 1, network = 1;
+};
+
 struct Cluster {
   std::string name;
   int64_t nodes = 1;
   int64_t devicesPerNode = 1;
   Device device;
   std::vector<LinkLevel> levels;
+  Calibration calibration;
   /// Canonical text of the document that this was read from.
   std::string document;
 

@@ -8,6 +8,7 @@
 #include "core/support/Json.h"
 #include "core/support/Sha256.h"
 #include "planner/cluster/Cluster.h"
+#include "planner/cluster/Extend.h"
 #include "planner/cluster/Units.h"
 
 #include <algorithm>
@@ -196,6 +197,50 @@ std::vector<LinkLevel> readLevels(const Json &document, FieldReader &reader) {
   return levels;
 }
 
+Calibration readCalibration(const Json &document, FieldReader &reader) {
+  Calibration calibration;
+  if (!document.contains("calibration"))
+    return calibration;
+  const Json &object = document["calibration"];
+  if (!object.is_object()) {
+    reader.problem("/calibration", "must be an object");
+    return calibration;
+  }
+  auto factor = [&](const char *key) {
+    if (!object.contains(key))
+      return 1.0;
+    constexpr double Least = 0.05, Most = 20;
+    const double value =
+        object[key].is_number() ? object[key].get<double>() : 0;
+    if (value >= Least && value <= Most)
+      return value;
+    reader.problem(fmt::format("/calibration/{}", key),
+                   fmt::format("must be a number from {} to {}", Least, Most));
+    return 1.0;
+  };
+  calibration.compute = factor("compute");
+  calibration.links = factor("links");
+  calibration.network = factor("network");
+  return calibration;
+}
+
+int64_t times(int64_t share, double factor) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(static_cast<double>(share) * factor + .5));
+}
+
+void apply(const Calibration &calibration, Cluster &cluster) {
+  cluster.calibration = calibration;
+  Device &device = cluster.device;
+  device.matmulEfficiency = times(device.matmulEfficiency, calibration.compute);
+  device.memoryEfficiency = times(device.memoryEfficiency, calibration.compute);
+  for (LinkLevel &level : cluster.levels)
+    level.efficiency =
+        times(level.efficiency, level.size <= cluster.devicesPerNode
+                                    ? calibration.links
+                                    : calibration.network);
+}
+
 Json ordered(const Json &value, std::span<const std::string_view> order) {
   if (!value.is_object())
     return value;
@@ -214,8 +259,9 @@ Json ordered(const Json &value, std::span<const std::string_view> order) {
 }
 
 Json canonicalDocument(const Json &document) {
-  static constexpr std::string_view Top[] = {"schema", "name",   "devices",
-                                             "nodes",  "levels", "provenance"};
+  static constexpr std::string_view Top[] = {
+      "schema", "name",   "extends",     "devices",
+      "nodes",  "levels", "calibration", "provenance"};
   static constexpr std::string_view DeviceKeys[] = {
       "vendor",
       "arch",
@@ -279,6 +325,10 @@ Expected<Cluster> readCluster(std::string_view text) {
         "set \"schema\": \"monarch.cluster/1\"");
 
   FieldReader reader;
+  Expected<Json> whole = extended(document, reader.problems);
+  if (!whole)
+    return whole.error();
+  document = std::move(*whole);
   Cluster cluster;
   if (document.contains("name"))
     cluster.name = reader.text(document, "", "name");
@@ -309,6 +359,7 @@ Expected<Cluster> readCluster(std::string_view text) {
     reader.problem("/levels",
                    fmt::format("the outermost level must join all {} devices",
                                cluster.deviceCount()));
+  const Calibration calibration = readCalibration(document, reader);
   if (!reader.problems.empty()) {
     std::string what;
     for (const std::string &problem : reader.problems)
@@ -316,6 +367,7 @@ Expected<Cluster> readCluster(std::string_view text) {
     return clusterError(ExitCode::BadInput, what,
                         "correct these fields of the cluster file");
   }
+  apply(calibration, cluster);
   cluster.document = writeJson(canonicalDocument(document));
   return cluster;
 }

@@ -126,6 +126,59 @@ Json presetOf(const DeviceModel &device, int64_t perNode,
   return preset;
 }
 
+namespace {
+
+/// What a document sustains over what the step model takes for the device: a
+/// file of the user's own may say other shares, a calibrated one other rates.
+struct Shares {
+  double products = 1, memory = 1, links = 1, network = 1;
+};
+
+/// `usual` is the model's own; presets with files of their own round it.
+double ratio(int64_t own, double factor, double usual, int64_t preset) {
+  constexpr double Same = 0.002;
+  const double plain = static_cast<double>(own) / factor;
+  auto isNear = [&](double other) {
+    return plain > other * (1 - Same) && plain < other * (1 + Same);
+  };
+  return isNear(usual) || isNear(static_cast<double>(preset))
+             ? factor
+             : factor * plain / usual;
+}
+
+Shares sharesOf(const Cluster &cluster, const DeviceModel &device) {
+  const Expected<Cluster> preset = presetCluster("2x1x" + device.name);
+  if (!preset)
+    return {};
+  const Constants &constants = builtInConstants();
+  const Calibration &calibration = cluster.calibration;
+  const double products = device.ceilingFlops / device.peakFlops *
+                          constants.productShare * device.sustained;
+  const DType type = device.generation >= Generation::Ampere ? DType::BFloat16
+                                                             : DType::Float16;
+  Shares shares;
+  shares.products = ratio(cluster.device.matmulEfficiency, calibration.compute,
+                          products * Million, preset->device.matmulEfficiency);
+  if (auto peak = cluster.device.peakFlopsPerSecond.find(type);
+      peak != cluster.device.peakFlopsPerSecond.end())
+    shares.products *= ratio(peak->second, 1, device.peakFlops,
+                             preset->device.peakFlopsPerSecond.at(type));
+  shares.memory =
+      ratio(cluster.device.memoryEfficiency, calibration.compute,
+            constants.memoryShare * Million, preset->device.memoryEfficiency);
+  if (!cluster.levels.empty())
+    shares.links =
+        ratio(cluster.levels.front().efficiency, calibration.links,
+              constants.linkShare * Million, preset->levels.front().efficiency);
+  if (cluster.levels.size() > 1)
+    shares.network =
+        ratio(cluster.levels.back().efficiency, calibration.network,
+              constants.nicShare * Million, preset->levels.back().efficiency);
+  return shares;
+}
+
+} // namespace
+
 Machine machineOf(const Cluster &cluster) {
   const Device &own = cluster.device;
   auto share = [](int64_t millionths) {
@@ -156,15 +209,21 @@ Machine machineOf(const Cluster &cluster) {
   }
   device.memoryBytes = static_cast<double>(own.memoryBytes);
   device.memoryBytesPerSecond = static_cast<double>(own.memoryBytesPerSecond);
+  const Shares shares = known ? sharesOf(cluster, *known) : Shares();
+  device.ceilingFlops *= shares.products;
+  device.fp8CeilingFlops *= shares.products;
+  device.memoryBytesPerSecond *= shares.memory;
   machine.devices = cluster.deviceCount();
   machine.devicesPerNode = cluster.devicesPerNode;
   if (!cluster.levels.empty())
     device.linkBytesPerSecond =
-        static_cast<double>(cluster.levels.front().bytesPerSecond);
+        static_cast<double>(cluster.levels.front().bytesPerSecond) *
+        shares.links;
   machine.nodeNicBytesPerSecond =
       cluster.levels.size() > 1
           ? static_cast<double>(cluster.levels.back().bytesPerSecond *
-                                cluster.devicesPerNode)
+                                cluster.devicesPerNode) *
+                shares.network
           : device.nodeNicBytesPerSecond;
   machine.nics = device.nics;
   return machine;

@@ -231,25 +231,39 @@ Error shapeError(std::string what, std::string fix) {
                std::move(fix)};
 }
 
+/// So that no size or count leaves its type.
+constexpr int64_t MostOfAnything = int64_t(1) << 26;
+constexpr int64_t MostLayers = 10'000;
+
 std::optional<Error> check(const ModelShape &model) {
   for (auto [name, value] :
        {std::pair("layers", model.layers), std::pair("hidden", model.hidden),
         std::pair("heads", model.heads), std::pair("kv_heads", model.kvHeads),
         std::pair("vocabulary", model.vocabulary),
         std::pair("sequence", model.sequence)})
-    if (value < 1)
-      return shapeError(fmt::format("a model with {} {}", value, name),
-                        "give a positive number");
+    if (value < 1 || value > MostOfAnything)
+      return shapeError(
+          fmt::format("a model with {} {}", value, name),
+          fmt::format("give a number from 1 to {}", MostOfAnything));
+  if (model.layers > MostLayers)
+    return shapeError(fmt::format("a model of {} layers", model.layers),
+                      fmt::format("at most {}", MostLayers));
+  if (model.mlpHidden < 1 || model.mlpHidden > MostOfAnything)
+    return shapeError(fmt::format("an MLP of width {}", model.mlpHidden),
+                      "give intermediate_size");
   if (model.heads % model.kvHeads)
     return shapeError(fmt::format("{} heads over {} key/value heads",
                                   model.heads, model.kvHeads),
                       "key/value heads divide the heads");
-  if (model.headDim < 1 && !model.latent)
+  if ((model.headDim < 1 || model.headDim > MostOfAnything) && !model.latent)
     return shapeError("heads without a size", "give head_dim");
   if (model.experts &&
       (model.experts->count < 2 || model.experts->perToken < 1 ||
        model.experts->perToken > model.experts->count ||
-       model.experts->hidden < 1))
+       model.experts->hidden < 1 || model.experts->count > MostLayers ||
+       model.experts->hidden > MostOfAnything ||
+       model.experts->sharedHidden < 0 ||
+       model.experts->sharedHidden > MostOfAnything))
     return shapeError(fmt::format("{} of {} experts of width {}",
                                   model.experts->perToken, model.experts->count,
                                   model.experts->hidden),

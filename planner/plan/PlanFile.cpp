@@ -50,11 +50,12 @@ Expected<PlanFile> readPlan(std::string_view text) {
     return planError(
         fmt::format("the schema is \"{}\", not \"monarch.plan/1\"", schema),
         "plan file", "plan again with this version");
-  for (const char *section : {"inputs", "decisions"})
+  const bool isOwn = targetOf(PlanFile{*document}) == OwnTarget;
+  for (const char *section : {"inputs", isOwn ? "decisions" : "layout"})
     if (!document->contains(section) || !(*document)[section].is_object())
       return planError(fmt::format("section \"{}\" is missing", section));
   PlanFile plan{std::move(*document)};
-  if (unitRowsOf(plan) < 1)
+  if (isOwn && unitRowsOf(plan) < 1)
     return planError("\"unit_rows\" is missing, or no number of rows",
                      "/decisions/unit_rows");
   if (inputDigest(plan, "graph").empty())
@@ -67,8 +68,18 @@ std::string writePlan(const PlanFile &plan) { return writeJson(plan.document); }
 std::string planDigest(const PlanFile &plan) {
   Json identity;
   identity["inputs"] = plan.document["inputs"];
-  identity["decisions"] = plan.document["decisions"];
+  for (const char *section : {"decisions", "target", "layout"})
+    if (plan.document.contains(section) &&
+        (section != std::string_view("target") || targetOf(plan) != OwnTarget))
+      identity[section] = plan.document[section];
   return sha256(writeJson(identity));
+}
+
+std::string targetOf(const PlanFile &plan) {
+  const Json &document = plan.document;
+  return document.contains("target") && document["target"].is_string()
+             ? document["target"].get<std::string>()
+             : std::string(OwnTarget);
 }
 
 int64_t unitRowsOf(const PlanFile &plan) {

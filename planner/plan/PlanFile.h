@@ -33,8 +33,12 @@ Decisions normalised(Decisions decisions, const StrategySpace &space);
 
 Expected<PlanFile> readPlan(std::string_view text);
 std::string writePlan(const PlanFile &plan);
-/// SHA-256 over inputs and decisions alone.
+/// SHA-256 over inputs and decisions (of other targets: the layout) alone.
 std::string planDigest(const PlanFile &plan);
+/// The target whose plans this project compiles and runs. Plans of others hold
+/// a "layout" in place of "decisions" (planner/LayoutPlan.h).
+inline constexpr std::string_view OwnTarget = "monarch";
+std::string targetOf(const PlanFile &plan);
 /// Rows of the unit that the plan was made for.
 int64_t unitRowsOf(const PlanFile &plan);
 /// MP2211, MP2212 (stale): the plan was made for another model or cluster.

@@ -1,6 +1,8 @@
 //===- Estimate.cpp - one layout, priced and explained --------------------===//
 #include "planner/step/Estimate.h"
 
+#include "planner/step/LayoutText.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -44,12 +46,45 @@ std::vector<std::string> violations(const ModelWork &work,
              !target.hasZeroBubble,
          target.name + " has no zero-bubble schedules");
   refuse(layout.sharding > target.maxSharding,
-         target.name + " does not shard that far");
+         fmt::format("{} does not shard that far: zero 0 to {}", target.name,
+                     static_cast<int>(target.maxSharding)));
+  refuse(target.isFullySharded && layout.sharding < Sharding::Parameters,
+         target.name + " shards parameters: zero 3");
+  const int64_t ranks = layout.dp * layout.cp;
+  refuse(layout.shardGroup > 0 && !target.isFullySharded &&
+             !target.broadcastsShards,
+         target.name + " shards over all of dp: leave out dp_shard");
+  refuse(layout.shardGroup > 0 && ranks % layout.shardGroup != 0,
+         fmt::format("dp_shard {} does not divide dp x cp = {}",
+                     layout.shardGroup, ranks));
+  refuse(layout.isSequenceParallel && layout.tp == 1,
+         "sequence parallelism without tensor parallelism: sp 1");
+  refuse(layout.ep > 1 && ranks % layout.ep != 0,
+         fmt::format("ep {} does not divide dp x cp = {}", layout.ep, ranks));
+  bool hasExperts = false;
+  for (const BlockWork &block : work.kinds)
+    hasExperts |= block.expertParameters > 0;
+  refuse(layout.ep > 1 && !hasExperts, "a model without experts: ep 1");
+  refuse(static_cast<int64_t>(work.sequence) % layout.cp != 0,
+         fmt::format("cp {} does not divide the sequence of {}", layout.cp,
+                     work.sequence));
+  refuse(layout.precision == Precision::Fp8 && machine.device.fp8PeakFlops == 0,
+         machine.device.name + " has no FP8 products: bfloat16 or float16");
   const int64_t layers = static_cast<int64_t>(work.layers.size());
   refuse(layout.pp * layout.chunks > layers,
          fmt::format("{} stages of {} chunks for {} layers", layout.pp,
                      layout.chunks, layers));
+  int64_t placed = 0;
+  for (int64_t count : layout.stageLayers)
+    placed += count;
+  refuse(!layout.stageLayers.empty() && placed != layers,
+         fmt::format("stages of {} layers together for {}", placed, layers));
   const int64_t rows = layout.dp * layout.microBatch;
+  refuse(layout.chunks > 1 && layout.globalBatch % rows == 0 &&
+             layout.globalBatch / rows % layout.pp != 0,
+         fmt::format("{} micro-batches over {} interleaved stages: a multiple "
+                     "of {}",
+                     layout.globalBatch / rows, layout.pp, layout.pp));
   refuse(layout.globalBatch % rows != 0,
          fmt::format("batch {} over dp {} x micro-batch {}: nearest {} and {}",
                      layout.globalBatch, layout.dp, layout.microBatch,
@@ -88,6 +123,74 @@ std::string bindingPart(const StepTime &time) {
 
 } // namespace
 
+namespace {
+
+/// "20 + 20" or "4 x 20" layers.
+std::string stageText(const std::vector<int64_t> &layers) {
+  std::string text;
+  for (size_t begin = 0; begin < layers.size();) {
+    size_t end = begin;
+    while (end < layers.size() && layers[end] == layers[begin])
+      ++end;
+    text += text.empty() ? "" : " + ";
+    text += end - begin == 1
+                ? fmt::format("{}", layers[begin])
+                : fmt::format("{} x {}", end - begin, layers[begin]);
+    begin = end;
+  }
+  return text;
+}
+
+std::string layoutLines(const StepLayout &layout,
+                        const std::vector<int64_t> &stageLayers) {
+  std::string text = fmt::format(
+      "layout    {} rows = {:g} micro-batches of {} on each of {} replicas, {}",
+      layout.globalBatch, layout.microBatches(), layout.microBatch, layout.dp,
+      toString(layout.schedule));
+  if (layout.chunks > 1)
+    text += fmt::format(" interleaved in {} chunks", layout.chunks);
+  text += fmt::format("\n  zero {}", static_cast<int>(layout.sharding));
+  if (layout.shardGroup > 0)
+    text += fmt::format(" in groups of {}", layout.shardGroup);
+  text += fmt::format(", recompute {}", toString(layout.recompute));
+  if (layout.isSequenceParallel)
+    text += ", sequence parallel";
+  if (layout.ep > 1)
+    text += fmt::format(", experts over {}", layout.ep);
+  if (layout.precision == Precision::Fp8)
+    text += ", fp8 products";
+  return text +
+         fmt::format("\nstages    {} layers; embedding on the first, head on "
+                     "the last\n",
+                     stageText(stageLayers));
+}
+
+} // namespace
+
+Expected<PipelineRun> scheduleOf(const Estimate &e, const ModelWork &work,
+                                 const Machine &machine, const Target &target) {
+  if (e.layout.schedule != Schedule::OneForwardOneBackward)
+    return Error{"MP3303", ExitCode::Infeasible,
+                 fmt::format("the schedule {} is priced in closed form, not "
+                             "simulated",
+                             toString(e.layout.schedule)),
+                 "", "use 1f1b, plain or interleaved, for a trace"};
+  const StepModel model(work, machine, target, builtInConstants());
+  Expected<PipelineRun> run = runPipeline(model.pipeline(e.layout));
+  if (!run)
+    return run;
+  // The estimate knows that a device that waits is cooler and then faster.
+  const double scale = (e.time.stage + e.time.bubble) / run->seconds;
+  for (PipelineEvent &event : run->events) {
+    event.begin *= scale;
+    event.end *= scale;
+  }
+  run->seconds *= scale;
+  run->after = {{"reduce and gather", e.time.data},
+                {"optimizer", e.time.optimizer}};
+  return run;
+}
+
 double modelFlops(const ModelWork &work) {
   const BlockSplit one;
   auto of = [&](const BlockWork &block) {
@@ -116,6 +219,8 @@ Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
                  "change the degrees named"};
   Estimate result;
   result.layout = layout;
+  result.stageLayers =
+      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
   const StepModel model(work, machine, target, builtInConstants());
   result.time = model.price(layout);
   const MemoryModel memory(work, machine, target);
@@ -153,6 +258,7 @@ std::string summarize(const Estimate &e, const Machine &machine,
       "{} x {} for {}: tp {} x pp {} x dp {} x cp {} = {}\n", machine.devices,
       machine.device.name, target.name, e.layout.tp, e.layout.pp, e.layout.dp,
       e.layout.cp, e.layout.devices());
+  text += layoutLines(e.layout, e.stageLayers);
   text += fmt::format("step      {}  (90 %: {} to {})\n", seconds(t.seconds),
                       seconds(t.seconds * (1 - e.halfWidth)),
                       seconds(t.seconds * (1 + e.halfWidth)));
@@ -187,14 +293,7 @@ Json toJson(const Estimate &e, const Machine &machine, const Target &target) {
   json["target"] = target.name;
   json["device"] = machine.device.name;
   json["devices"] = machine.devices;
-  json["layout"] = {{"tp", e.layout.tp},
-                    {"pp", e.layout.pp},
-                    {"dp", e.layout.dp},
-                    {"cp", e.layout.cp},
-                    {"ep", e.layout.ep},
-                    {"chunks", e.layout.chunks},
-                    {"micro_batch", e.layout.microBatch},
-                    {"global_batch", e.layout.globalBatch}};
+  json["layout"] = layoutToJson(e.layout);
   json["step_seconds"] = rounded(t.seconds);
   json["band"] = {{"low_seconds", rounded(t.seconds * (1 - e.halfWidth))},
                   {"high_seconds", rounded(t.seconds * (1 + e.halfWidth))}};

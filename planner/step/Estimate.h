@@ -18,6 +18,7 @@ inline constexpr double MemoryHeadroom = 0.05;
 
 struct Estimate {
   StepLayout layout;
+  std::vector<int64_t> stageLayers;
   StepTime time;
   StepMemory memory;
   /// Share of the prediction, either way, that holds nine of ten measurements.
@@ -43,6 +44,12 @@ std::string summarize(const Estimate &estimate, const Machine &machine,
                       const Target &target);
 Json toJson(const Estimate &estimate, const Machine &machine,
             const Target &target);
+
+/// The schedule's pieces, as long as the estimate says, then what is after it.
+/// MP3303 where they cannot be simulated.
+Expected<PipelineRun> scheduleOf(const Estimate &estimate,
+                                 const ModelWork &work, const Machine &machine,
+                                 const Target &target);
 
 /// Of one row, forward and backward.
 double modelFlops(const ModelWork &work);

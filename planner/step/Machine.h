@@ -9,6 +9,7 @@
 
 #include "core/support/Error.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ struct Machine {
   int64_t devicesPerNode = 8;
   double nodeNicBytesPerSecond = 0;
   int64_t nics = 8;
+  /// Ranks whose compute takes that many times as long.
+  std::map<int64_t, double> slowRanks;
 };
 
 } // namespace monarch::planner

@@ -130,6 +130,21 @@ std::string traceOf(const PipelineRun &run) {
     slice["args"]["chunk"] = event.chunk;
     events.push_back(std::move(slice));
   }
+  double begin = run.seconds;
+  for (const auto &[name, seconds] : run.after) {
+    for (int64_t stage = 0; stage < stages && seconds > 0; ++stage) {
+      Json slice;
+      slice["name"] = name;
+      slice["cat"] = "step";
+      slice["ph"] = "X";
+      slice["ts"] = rounded(begin * Microseconds);
+      slice["dur"] = rounded(seconds * Microseconds);
+      slice["pid"] = stage;
+      slice["tid"] = 0;
+      events.push_back(std::move(slice));
+    }
+    begin += seconds;
+  }
   Json document;
   document["displayTimeUnit"] = "ms";
   document["traceEvents"] = std::move(events);

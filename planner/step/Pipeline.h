@@ -36,6 +36,9 @@ struct PipelineRun {
   double seconds = 0;
   /// By begin, then stage.
   std::vector<PipelineEvent> events;
+  /// What every stage does after the pipeline has drained, in order: name and
+  /// seconds.
+  std::vector<std::pair<std::string, double>> after;
 };
 
 /// MP3303: interleaving wants micro-batches in multiples of the stages.

@@ -151,6 +151,8 @@ std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
   add(list.back(), work.head, shared.head);
   if (work.isTied && list.size() > 1)
     list.back().parameters += work.embedding.tensorParameters / split.tensor;
+  if (!machine.slowRanks.empty())
+    slowDown(layout, list);
   const Layer &usual = kinds[work.layers.back()];
   time.layer = usual.time;
   time.layerForward = usual.forward;
@@ -159,6 +161,39 @@ std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
   double host = usual.time.forwardLaunches * constants.launchSeconds;
   time.hostShare = std::pow(host / usual.forward, 4);
   return list;
+}
+
+/// All of a stage waits for its slowest rank.
+void StepModel::slowDown(const StepLayout &layout,
+                         std::vector<Stage> &list) const {
+  const int64_t ranksOfStage = layout.tp * layout.cp * layout.dp;
+  std::vector<double> factors(list.size(), 1);
+  for (const auto &[rank, factor] : machine.slowRanks) {
+    double &own = factors[static_cast<size_t>(rank / ranksOfStage)];
+    own = std::max(own, factor);
+  }
+  for (size_t index = 0; index < list.size(); ++index) {
+    Stage &stage = list[index];
+    const double sends = sendSeconds(layout);
+    stage.forward *= factors[index];
+    stage.backward *= factors[index];
+    stage.seconds = sends + (stage.seconds - sends) * factors[index];
+  }
+}
+
+PipelineShape StepModel::pipeline(const StepLayout &layout) const {
+  StepTime time;
+  PipelineShape shape;
+  for (const Stage &stage : stages(layout, time)) {
+    // Embedding and head: a third of their work is forward.
+    const double rest =
+        stage.seconds - stage.forward - stage.backward - time.sends;
+    shape.forward.push_back(stage.forward + rest / 3 + time.sends / 2);
+    shape.backward.push_back(stage.backward + rest * 2 / 3 + time.sends / 2);
+  }
+  shape.microBatches = static_cast<int64_t>(layout.microBatches());
+  shape.chunks = layout.chunks;
+  return shape;
 }
 
 StepTime StepModel::price(const StepLayout &layout) const {

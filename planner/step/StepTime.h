@@ -8,6 +8,7 @@
 #pragma once
 
 #include "planner/step/BlockTime.h"
+#include "planner/step/Pipeline.h"
 
 #include <map>
 #include <tuple>
@@ -34,6 +35,8 @@ public:
             const Constants &constants, double tensorDelaySeconds = 0);
 
   StepTime price(const StepLayout &layout) const;
+  /// The pipeline for the event simulation; sends keep their stage busy.
+  PipelineShape pipeline(const StepLayout &layout) const;
 
 private:
   struct Layer {
@@ -59,6 +62,7 @@ private:
   Layer layer(const BlockWork &block, const StepLayout &layout) const;
   std::vector<Stage> stages(const StepLayout &layout, StepTime &time) const;
   double sendSeconds(const StepLayout &layout) const;
+  void slowDown(const StepLayout &layout, std::vector<Stage> &list) const;
   void addFullySharded(const StepLayout &layout,
                        const std::vector<Stage> &stages, StepTime &time) const;
   void addReplicated(const StepLayout &layout, const std::vector<Stage> &stages,

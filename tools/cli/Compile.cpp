@@ -16,6 +16,12 @@ Expected<Compiled> compileProgram(const CompileVerbOptions &options) {
         options.plan + (error.where.empty() ? "" : ", " + error.where);
     return error;
   }
+  if (const std::string target = planner::targetOf(*plan);
+      target != planner::OwnTarget)
+    return Error{"MP2214", ExitCode::BadInput,
+                 "the plan is for " + target + ", which does not run here",
+                 options.plan,
+                 "plan with --target monarch for a program of this project"};
   const auto graph = loadModel(options.model, std::nullopt, options.dumpPhases);
   if (!graph)
     return graph.error();

@@ -7,35 +7,9 @@
 #pragma once
 
 #include "runtime/launch/RunOptions.h"
-
-#include <CLI/CLI.hpp>
-
-#include <limits>
+#include "tools/cli/Validators.h"
 
 namespace monarch::cli {
-
-/// CLI11's own says a range of 300 digits.
-inline CLI::Validator positive() {
-  return CLI::Validator(
-      [](std::string &text) {
-        return CLI::PositiveNumber(text).empty()
-                   ? std::string()
-                   : "'" + text + "' is not a positive number";
-      },
-      "POSITIVE");
-}
-
-inline CLI::Validator notNegative() {
-  return CLI::Validator(
-      [](std::string &text) {
-        double value = -1;
-        return CLI::detail::lexical_cast(text, value) && value >= 0 &&
-                       value < std::numeric_limits<double>::infinity()
-                   ? std::string()
-                   : "'" + text + "' is not a number from 0 up";
-      },
-      "NUMBER");
-}
 
 inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
   app.add_option("--weights", options.weights,

@@ -1,4 +1,4 @@
-//===- Verbs.h - one function a verb of monarch-plan ----------------------===//
+//===- Verbs.h - verbs that need the compiler or the runtime --------------===//
 //
 // Options as the command line gives them; what they mean is DESIGN §8. Each
 // verb returns an exit code and leaves nothing half written.
@@ -7,22 +7,9 @@
 #pragma once
 
 #include "runtime/launch/RunOptions.h"
-#include "tools/cli/Console.h"
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include "tools/cli/planner/Options.h"
 
 namespace monarch::cli {
-
-struct ModelOptions {
-  std::string model;
-  std::string loss;
-  /// "name=AxB", for sizes that the file leaves open.
-  std::vector<std::string> shapes;
-  std::string mode = "train";
-};
 
 struct InspectOptions {
   ModelOptions model;
@@ -31,20 +18,6 @@ struct InspectOptions {
   std::optional<int64_t> microBatch;
 };
 int inspect(const InspectOptions &options, const Console &console);
-
-struct PlanOptions {
-  ModelOptions model;
-  std::string cluster;
-  int64_t globalBatch = 0;
-  std::optional<int64_t> microBatch;
-  /// "dp=2,tp=2": pins.
-  std::string fix;
-  std::string optimizer = "adamw";
-  std::string target = "monarch";
-  /// "": nothing is written; "-": stdout.
-  std::string output;
-};
-int plan(const PlanOptions &options, const Console &console);
 
 struct CompileVerbOptions {
   ModelOptions model;
@@ -61,7 +34,5 @@ struct RunVerbOptions {
   runtime::RunOptions run;
 };
 int run(RunVerbOptions options, const Console &console);
-
-int version(const Console &console);
 
 } // namespace monarch::cli

@@ -1,41 +1,11 @@
-// monarch-plan: the command line. Verbs and flags as in DESIGN §8; CLI11 lives
-// here alone, since its headers are dear.
+// monarch-plan: the command line. Verbs and flags as in DESIGN §8; those of the
+// planner are in tools/cli/planner.
+#include "tools/cli/ModelInput.h"
 #include "tools/cli/RunFlags.h"
-#include "tools/cli/Verbs.h"
-
-#include <iostream>
+#include "tools/cli/planner/Commands.h"
 
 using namespace monarch;
 using namespace monarch::cli;
-
-namespace {
-
-void addModel(CLI::App &verb, ModelOptions &options, bool required = true) {
-  auto *model = verb.add_option("MODEL", options.model,
-                                "a .pt2 file, or monarch.graph/1 JSON");
-  if (required)
-    model->required();
-  verb.add_option("--loss", options.loss,
-                  "OUTPUT, ce:LOGITS,LABELS or causal_lm:LOGITS,LABELS");
-  verb.add_option("--shape", options.shapes, "NAME=AxB for open sizes");
-  verb.add_option("--mode", options.mode, "train or infer")
-      ->check(CLI::IsMember({"train", "infer"}));
-}
-
-/// What --format says, before or without parsing: usage errors obey it too.
-Format formatOf(int argc, char **argv) {
-  std::string_view before;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--format=json" ||
-        (before == "--format" && argument == "json"))
-      return Format::Json;
-    before = argument;
-  }
-  return Format::Text;
-}
-
-} // namespace
 
 int main(int argc, char **argv) {
   CLI::App app{"The best split of a PyTorch model over data, pipeline and "
@@ -44,11 +14,6 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.fallthrough();
   Console console;
-  console.format = formatOf(argc, argv);
-  app.add_option("--format", console.format, "text or json")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
-          {"text", Format::Text}, {"json", Format::Json}}));
-
   InspectOptions inspectOptions;
   CLI::App *inspectVerb =
       app.add_subcommand("inspect", "Show what a model file holds");
@@ -60,29 +25,7 @@ int main(int argc, char **argv) {
   inspectVerb->add_option("--micro-batch", inspectOptions.microBatch,
                           "rows of the unit that the graph describes");
 
-  PlanOptions planOptions;
-  CLI::App *planVerb =
-      app.add_subcommand("plan", "Choose the split for a cluster");
-  addModel(*planVerb, planOptions.model);
-  planVerb
-      ->add_option("--cluster", planOptions.cluster,
-                   "a file, cpu:N, or [NODESx]PER_NODExDEVICE")
-      ->required();
-  planVerb
-      ->add_option("--global-batch", planOptions.globalBatch,
-                   "rows of the batch of one step")
-      ->required()
-      ->check(positive());
-  planVerb
-      ->add_option("--micro-batch", planOptions.microBatch, "rows of one unit")
-      ->check(positive());
-  planVerb->add_option("--fix", planOptions.fix, "pins: dp=2,tp=2,pp=1");
-  planVerb->add_option("--optimizer", planOptions.optimizer, "adamw or sgd")
-      ->check(CLI::IsMember({"adamw", "sgd"}));
-  planVerb->add_option("--target", planOptions.target, "what runs the plan")
-      ->check(CLI::IsMember({"monarch"}));
-  planVerb->add_option("-o,--output", planOptions.output,
-                       "the plan file; - for stdout; nothing when absent");
+  PlannerCommands plannerCommands(app);
 
   CompileVerbOptions compileOptions;
   CLI::App *compileVerb =
@@ -106,25 +49,17 @@ int main(int argc, char **argv) {
   addModel(*runVerb, runOptions.model, false);
   addRunFlags(*runVerb, runOptions.run);
 
-  app.add_subcommand("version", "Show the version");
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    // Help is a result.
-    if (error.get_exit_code() == 0)
-      return app.exit(error);
-    return console.fail({"MP1800", ExitCode::Usage, error.what(),
-                         "command line", "see monarch-plan VERB --help"});
-  }
+  if (const auto code = parse(app, argc, argv, console))
+    return *code;
 
   if (*inspectVerb)
     return inspect(inspectOptions, console);
-  if (*planVerb)
-    return plan(planOptions, console);
   if (*compileVerb)
     return compile(compileOptions, console);
   if (*runVerb)
     return run(std::move(runOptions), console);
-  return version(console);
+  const ModelLoader loader = [](const ModelOptions &options) {
+    return loadModel(options, std::nullopt);
+  };
+  return plannerCommands.run(loader, console).value_or(0);
 }

@@ -1,0 +1,164 @@
+#include "tools/cli/planner/Commands.h"
+
+#include "tools/cli/Validators.h"
+
+namespace monarch::cli {
+
+namespace {
+
+/// What --format says, before or without parsing: usage errors obey it too.
+Format formatOf(int argc, char **argv) {
+  std::string_view before;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--format=json" ||
+        (before == "--format" && argument == "json"))
+      return Format::Json;
+    before = argument;
+  }
+  return Format::Text;
+}
+
+int version(const Console &console) {
+  Json document;
+  document["name"] = "monarch-plan";
+  document["version"] = MONARCH_VERSION;
+  console.result("monarch-plan " MONARCH_VERSION "\n", document);
+  return static_cast<int>(ExitCode::Ok);
+}
+
+constexpr const char *OutputHelp =
+    "the file to write; - for stdout; nothing when absent";
+
+} // namespace
+
+void addModel(CLI::App &verb, ModelOptions &options, bool required) {
+  auto *model = verb.add_option(
+      "MODEL", options.model,
+      "a .pt2 file, a Hugging Face config.json, or monarch.graph/1 JSON");
+  if (required)
+    model->required();
+  verb.add_option("--loss", options.loss,
+                  "OUTPUT, ce:LOGITS,LABELS or causal_lm:LOGITS,LABELS");
+  verb.add_option("--shape", options.shapes, "NAME=AxB for open sizes");
+  verb.add_option("--mode", options.mode, "train or infer")
+      ->check(CLI::IsMember({"train", "infer"}));
+}
+
+void PlannerCommands::addPlanFlags(CLI::App &verb, PlanOptions &options) {
+  verb.add_option("--seq-len", options.sequence,
+                  "tokens of a row, for a config.json")
+      ->check(positive());
+  verb.add_option("--micro-batch", options.microBatch, "rows of one unit")
+      ->check(positive());
+  verb.add_option("--fix", options.fix,
+                  "pins: dp=2,tp=2,pp=1; for other targets also cp, ep, vpp, "
+                  "sp, zero, dp_shard, recompute, schedule");
+  verb.add_option("--optimizer", options.optimizer, "adamw or sgd")
+      ->check(CLI::IsMember({"adamw", "sgd"}));
+  verb.add_option("--target", options.target,
+                  "what runs the plan: monarch, megatron, torchtitan, "
+                  "deepspeed, ...");
+  verb.add_option("--dtype", options.dtype,
+                  "of a config.json's products: bfloat16, float16, fp8; for "
+                  "monarch also float32");
+}
+
+void PlannerCommands::addSimulate(CLI::App &app) {
+  SimulateOptions &options = simulateOptions;
+  simulateVerb = app.add_subcommand(
+      "simulate", "Price a plan on another cluster, or a layout, as it is");
+  simulateVerb
+      ->add_option("SUBJECT", options.subject,
+                   "a plan, or a model with --target and --fix")
+      ->required();
+  simulateVerb->add_option("MODEL", options.planModel,
+                           "the model of a plan that does not hold it");
+  simulateVerb->add_option("--cluster", options.plan.cluster,
+                           "the cluster; by default the plan's, if it is a "
+                           "preset");
+  simulateVerb
+      ->add_option("--global-batch", options.plan.globalBatch,
+                   "rows of the batch of one step; by default the plan's")
+      ->check(positive());
+  addPlanFlags(*simulateVerb, options.plan);
+  simulateVerb->add_option("--slow-rank", options.slowRanks,
+                           "RANK=FACTOR: its compute takes that many times as "
+                           "long");
+  simulateVerb->add_option("--slow-link", options.slowLinks,
+                           "LEVEL=SHARE: what is left of its bandwidth");
+  simulateVerb->add_option("--trace", options.trace,
+                           "write the schedule for chrome://tracing or "
+                           "Perfetto");
+}
+
+void PlannerCommands::addCluster(CLI::App &app) {
+  CLI::App *cluster =
+      app.add_subcommand("cluster", "Machines: known ones and your own");
+  cluster->require_subcommand(1);
+  listVerb = cluster->add_subcommand("list", "Known instance types and cards");
+  showVerb = cluster->add_subcommand("show", "What a cluster is made of");
+  validateVerb = cluster->add_subcommand("validate", "Check a cluster file");
+  for (CLI::App *verb : {showVerb, validateVerb})
+    verb->add_option("CLUSTER", clusterOptions.subject,
+                     "a name or a monarch.cluster/1 file")
+        ->required();
+  showVerb->add_option("-o,--output", clusterOptions.output, OutputHelp);
+}
+
+PlannerCommands::PlannerCommands(CLI::App &app) {
+  planVerb = app.add_subcommand("plan", "Choose the split for a cluster");
+  addModel(*planVerb, planOptions.model);
+  planVerb
+      ->add_option("--cluster", planOptions.cluster,
+                   "a file, cpu:N, an instance type as 2xp5.48xlarge, or "
+                   "[NODESx]PER_NODExDEVICE")
+      ->required();
+  planVerb
+      ->add_option("--global-batch", planOptions.globalBatch,
+                   "rows of the batch of one step")
+      ->required()
+      ->check(positive());
+  addPlanFlags(*planVerb, planOptions);
+  planVerb->add_option("-o,--output", planOptions.output, OutputHelp);
+  addSimulate(app);
+  addCluster(app);
+  versionVerb = app.add_subcommand("version", "Show the version");
+}
+
+std::optional<int> PlannerCommands::run(const ModelLoader &loader,
+                                        const Console &console) {
+  if (*planVerb)
+    return plan(planOptions, loader, console);
+  if (*simulateVerb)
+    return simulate(simulateOptions, loader, console);
+  if (*listVerb)
+    return clusterList(console);
+  if (*showVerb)
+    return clusterShow(clusterOptions, console);
+  if (*validateVerb)
+    return clusterValidate(clusterOptions, console);
+  if (*versionVerb)
+    return version(console);
+  return std::nullopt;
+}
+
+std::optional<int> parse(CLI::App &app, int argc, char **argv,
+                         Console &console) {
+  console.format = formatOf(argc, argv);
+  app.add_option("--format", console.format, "text or json")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
+          {"text", Format::Text}, {"json", Format::Json}}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // Help is a result.
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    return console.fail({"MP1800", ExitCode::Usage, error.what(),
+                         "command line", "see monarch-plan VERB --help"});
+  }
+  return std::nullopt;
+}
+
+} // namespace monarch::cli

@@ -1,0 +1,34 @@
+//===- Model.h - the MODEL argument, for the planner ----------------------===//
+//
+// A config.json (hyper-parameters: the graph builder writes the graph), a graph
+// as JSON, or what the loader of this program reads.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "planner/families/ShapeWork.h"
+#include "tools/cli/planner/Options.h"
+
+namespace monarch::cli {
+
+struct Model {
+  /// One of the two.
+  std::optional<planner::ModelShape> shape;
+  std::optional<Graph> graph;
+};
+
+struct ModelRequest {
+  const ModelOptions &options;
+  std::optional<int64_t> sequence;
+  /// "": as the model has it.
+  std::string dtype;
+};
+Expected<Model> loadPlannerModel(const ModelRequest &request,
+                                 const ModelLoader &loader);
+
+Expected<planner::ModelWork> workOf(const Model &model,
+                                    const planner::KernelStyle &style);
+/// Of the whole model; built where the model is hyper-parameters.
+Expected<Graph> graphOf(const Model &model);
+
+} // namespace monarch::cli

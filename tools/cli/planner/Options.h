@@ -1,0 +1,81 @@
+//===- Options.h - what the planner's verbs are asked ---------------------===//
+//
+// Options as the command line gives them; what they mean is DESIGN §8. Each
+// verb returns an exit code and leaves nothing half written.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "core/graph/Graph.h"
+#include "tools/cli/Console.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace monarch::cli {
+
+struct ModelOptions {
+  std::string model;
+  std::string loss;
+  /// "name=AxB", for sizes that the file leaves open.
+  std::vector<std::string> shapes;
+  std::string mode = "train";
+};
+
+/// Reads a model file that is neither a config.json nor a graph.
+using ModelLoader = std::function<Expected<Graph>(const ModelOptions &)>;
+
+struct PlanOptions {
+  ModelOptions model;
+  /// Of a config.json, which has no sequence of its own.
+  std::optional<int64_t> sequence;
+  std::string cluster;
+  int64_t globalBatch = 0;
+  std::optional<int64_t> microBatch;
+  /// "dp=2,tp=2": pins.
+  std::string fix;
+  std::string optimizer = "adamw";
+  std::string target = "monarch";
+  std::string dtype;
+  /// "": nothing is written; "-": stdout.
+  std::string output;
+};
+int plan(const PlanOptions &options, const ModelLoader &loader,
+         const Console &console);
+
+struct SimulateOptions {
+  /// A plan file, or a model that is planned first.
+  std::string subject;
+  /// The model of a plan that was made from a graph.
+  std::string planModel;
+  PlanOptions plan;
+  /// "R=1.3": rank R takes that many times as long.
+  std::vector<std::string> slowRanks;
+  /// "LEVEL=0.5": what is left of that level's bandwidth.
+  std::vector<std::string> slowLinks;
+  std::string trace;
+};
+int simulate(const SimulateOptions &options, const ModelLoader &loader,
+             const Console &console);
+
+struct ClusterOptions {
+  /// What to show, validate, import or calibrate.
+  std::string subject;
+  std::string output;
+  /// import: nccl-xml, nvidia-smi, slurm, k8s.
+  std::string format;
+  /// import: device of a topology that does not name it.
+  std::string device;
+  /// import: the node of a topology that names only hosts.
+  std::string node;
+  /// calibrate: "PLAN=SECONDS".
+  std::vector<std::string> measured;
+};
+int clusterList(const Console &console);
+int clusterShow(const ClusterOptions &options, const Console &console);
+int clusterValidate(const ClusterOptions &options, const Console &console);
+
+} // namespace monarch::cli

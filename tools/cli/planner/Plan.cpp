@@ -1,0 +1,82 @@
+// plan: op by op for `monarch`, which this project runs; a layout for targets
+// that others run.
+#include "planner/Planner.h"
+#include "tools/cli/planner/Inputs.h"
+#include "tools/cli/planner/LayoutVerbs.h"
+
+namespace monarch::cli {
+namespace {
+
+Expected<planner::PlanRequest> requestOf(const PlanOptions &options) {
+  planner::PlanRequest request;
+  request.globalRows = options.globalBatch;
+  request.optimizer =
+      options.optimizer == "sgd" ? OptimizerKind::SGD : OptimizerKind::AdamW;
+  if (!options.fix.empty())
+    if (auto error = planner::addPins(options.fix, request.pins))
+      return *error;
+  if (options.microBatch)
+    if (auto error = planner::addPins(
+            "micro_batch=" + std::to_string(*options.microBatch), request.pins))
+      return *error;
+  return request;
+}
+
+/// --dtype is of a config.json, which does not fix it.
+std::optional<Error> checkType(const PlanOptions &options) {
+  const bool isFp8 =
+      options.dtype == "fp8" && options.target != planner::OwnTarget;
+  const auto type = parseDType(options.dtype);
+  if (options.dtype.empty() || isFp8 || (type && isFloating(*type)))
+    return std::nullopt;
+  return Error{"MP1811", ExitCode::Usage,
+               "'" + options.dtype + "' is no type of products", "--dtype",
+               "write bfloat16, float16, float32, or fp8 for targets that have "
+               "it"};
+}
+
+int planOps(const PlanOptions &options, const Model &model,
+            const planner::Cluster &cluster, const Console &console) {
+  const auto request = requestOf(options);
+  if (!request)
+    return console.fail(request.error());
+  const auto graph = graphOf(model);
+  if (!graph)
+    return console.fail(graph.error());
+  // The planner brings the graph to the unit that it chooses.
+  const auto result = planner::makePlan(*graph, cluster, *request);
+  if (!result)
+    return console.fail(result.error());
+  const planner::PlanFile file =
+      planner::planFileOf(*result, *graph, cluster, *request);
+  return finish(planner::summarize(*result, cluster), planner::writePlan(file),
+                file.document, options.output, console);
+}
+
+} // namespace
+
+int plan(const PlanOptions &options, const ModelLoader &loader,
+         const Console &console) {
+  if (options.target != planner::OwnTarget)
+    if (const auto target = planner::findTarget(options.target); !target)
+      return console.fail(target.error());
+  if (const auto error = checkType(options))
+    return console.fail(*error);
+  const auto cluster = loadCluster(options.cluster);
+  if (!cluster)
+    return console.fail(cluster.error());
+  const auto model = loadPlannerModel(
+      {options.model, options.sequence, options.dtype}, loader);
+  if (!model)
+    return console.fail(model.error());
+  if (!options.dtype.empty() && !model->shape && options.dtype != "fp8")
+    return console.fail({"MP1811", ExitCode::Usage,
+                         "--dtype is for a config.json: a model file has its "
+                         "types",
+                         options.model.model, "leave out --dtype"});
+  return options.target == planner::OwnTarget
+             ? planOps(options, *model, *cluster, console)
+             : planLayout(options, *model, *cluster, console);
+}
+
+} // namespace monarch::cli
