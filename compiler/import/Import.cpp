@@ -163,20 +163,35 @@ public:
     // sizes of 1 would broadcast.
     const int64_t first = symbols.rows > 1 ? symbols.rows : 2;
     auto atFirst = captureAt(first);
+    if (!atFirst && program.script)
+      return captureFixed(rows);
     if (!atFirst)
       return atFirst;
     int64_t second = symbols.at(first + 1) ? first + 1 : 2 * first;
     auto atSecond = captureAt(second);
+    if (!atSecond && program.script)
+      return captureFixed(rows);
     if (!atSecond)
       return atSecond;
     if (auto graph = inferBatch(*atFirst, *atSecond)) {
       graph->separable = graph->separable && !mixesRows(*graph);
       return withUnitRows(*graph, rows);
     }
+    if (program.script)
+      return captureFixed(rows);
     return rows == first ? atFirst : captureAt(rows);
   }
 
 private:
+  /// No file says that a script takes any number of rows: one that has its own
+  /// written into it keeps that.
+  Expected<Graph> captureFixed(int64_t rows) {
+    auto graph = captureAt(symbols.rows);
+    if (!graph)
+      return graph;
+    return withUnitRows(*graph, rows);
+  }
+
   Expected<Graph> captureAt(int64_t rows) {
     auto values = symbols.at(rows);
     if (!values)
@@ -229,14 +244,15 @@ Expected<Graph> importModel(const std::string &path,
   auto model = openModel(path);
   if (!model)
     return model.error();
-  auto program = readProgram(*model, facts);
+  auto program = model->isScript ? readScriptModel(path, options, facts)
+                                 : readProgram(*model, facts);
   if (!program)
     return program.error();
   auto symbols = bindSymbols(*program, options);
   if (!symbols)
     return symbols.error();
   std::optional<Graph> lengthened;
-  if (!options.captureAllBlocks)
+  if (!options.captureAllBlocks && !program->script)
     lengthened = importShortened(*program, *symbols, *loss, options);
   auto graph = lengthened ? Expected<Graph>(std::move(*lengthened))
                           : Importer(*program, *symbols, *loss, options).run();

@@ -1,8 +1,9 @@
 //===- Import.h - a model file in, its joint graph out --------------------===//
 //
 // The front door of the compiler: .pt2 archives of torch.export, read without
-// Python and without opening a pickle. The graph is that of one unit of rows,
-// forward and backward, with names of weights in place of weights.
+// Python and without opening a pickle, and TorchScript files, which are
+// programs (runtime/script). The graph is that of one unit of rows, forward and
+// backward, with names of weights in place of weights.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,6 +24,8 @@ struct ImportOptions {
   std::string loss;
   /// Shapes of inputs whose sizes the file leaves open.
   std::map<std::string, std::vector<int64_t>> shapes;
+  /// Types of inputs of a TorchScript file, which does not say them.
+  std::map<std::string, DType> types;
   /// Rows of the unit, for a dynamic batch; those of the export when absent.
   std::optional<int64_t> unitRows;
   /// False: forward alone.

@@ -33,9 +33,11 @@ Expected<ModelArchive> openModel(const std::string &path) {
     model =
         name.substr(folder.size(), name.size() - folder.size() - ending.size());
   }
-  if (model.empty())
-    return notAProgram(*archive);
-  return ModelArchive{std::move(*archive), std::move(model)};
+  if (!model.empty())
+    return ModelArchive{std::move(*archive), std::move(model)};
+  if (isTorchScript(*archive))
+    return ModelArchive{std::move(*archive), "", /*isScript=*/true};
+  return notAProgram(*archive);
 }
 
 } // namespace monarch

@@ -172,6 +172,11 @@ Error notAnArchive(const std::string &path, std::string_view head) {
                 path, HowToExport);
 }
 
+bool isTorchScript(const ZipArchive &archive) {
+  return archive.find("constants.pkl") && archive.find("data.pkl") &&
+         hasRecordBelow(archive, "code/");
+}
+
 Error notAProgram(const ZipArchive &archive) {
   const std::string &path = archive.path();
   if (archive.find("serialized_exported_program.json"))
@@ -183,9 +188,6 @@ Error notAProgram(const ZipArchive &archive) {
                   path,
                   "give the .pt2 of torch.export.save, from before "
                   "aoti_compile_and_package");
-  if (archive.find("constants.pkl"))
-    return refuse("MP1002", "this is a TorchScript file", path,
-                  HowToBuildAndExport);
   if (archive.find("data.pkl")) {
     auto pickle = archive.read("data.pkl");
     if (!pickle)

@@ -12,6 +12,8 @@ namespace monarch {
 /// Of a file that does not begin as a ZIP archive; `head`: its first bytes, 64
 /// if there are as many.
 Error notAnArchive(const std::string &path, std::string_view head);
+/// A module of torch.jit.save.
+bool isTorchScript(const ZipArchive &archive);
 /// Of an archive without an exported program.
 Error notAProgram(const ZipArchive &archive);
 

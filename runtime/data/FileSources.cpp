@@ -8,6 +8,7 @@
 #include "core/support/Safetensors.h"
 #include "runtime/data/MemorySources.h"
 #include "runtime/data/Pt2Weights.h"
+#include "runtime/data/ScriptWeights.h"
 #include "runtime/support/Tensors.h"
 
 #include <fmt/format.h>
@@ -145,6 +146,8 @@ Expected<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
   std::error_code ignored;
   if (fs::path(path).extension() == ".pt2")
     return openPt2Weights(path);
+  if (fs::path(path).extension() == ".pt")
+    return openScriptWeights(path);
   auto weights = std::make_unique<SafetensorsWeights>();
   std::vector<std::string> paths{path};
   if (fs::is_directory(path, ignored)) {

@@ -1,7 +1,7 @@
 //===- FileSources.h - weights and batches from files ---------------------===//
 //
-// Safetensors, and the weights inside a .pt2. Tensors are found by name and
-// read by offset; shapes must be those of the program, types of one kind
+// Safetensors, and the weights inside model files. Tensors are found by name
+// and read by offset; shapes must be those of the program, types of one kind
 // (floating, integer) are converted.
 //
 //===----------------------------------------------------------------------===//
@@ -11,7 +11,8 @@
 
 namespace monarch::runtime {
 
-/// A .pt2, a .safetensors file, or a folder of .safetensors files.
+/// A .pt2, a TorchScript .pt, a .safetensors file, or a folder of .safetensors
+/// files.
 Expected<std::unique_ptr<WeightSource>> openWeights(const std::string &path);
 
 /// One tensor per input, the rows of all steps in order.

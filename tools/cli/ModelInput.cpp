@@ -2,6 +2,7 @@
 
 #include "compiler/driver/Driver.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 
@@ -34,14 +35,24 @@ Expected<ImportOptions> importOptions(const ModelOptions &options) {
   result.train = options.mode == "train";
   for (const std::string &shape : options.shapes) {
     const size_t equals = shape.find('=');
-    const auto sizes =
-        equals == std::string::npos
+    const size_t colon = std::min(shape.find(':', equals), shape.size());
+    const auto sizes = equals == std::string::npos
+                           ? std::nullopt
+                           : parseSizes(std::string_view(shape).substr(
+                                 equals + 1, colon - equals - 1));
+    const auto type =
+        colon == shape.size()
             ? std::nullopt
-            : parseSizes(std::string_view(shape).substr(equals + 1));
-    if (!sizes)
+            : parseDType(std::string_view(shape).substr(colon + 1));
+    if (!sizes || (colon < shape.size() && !type))
       return Error{"MP1801", ExitCode::Usage, "'" + shape + "' is not a shape",
-                   "--shape", "write NAME=AxB, as in input_ids=8x128"};
-    result.shapes[shape.substr(0, equals)] = *sizes;
+                   "--shape",
+                   "write NAME=AxB, as in input_ids=8x128; for a TorchScript "
+                   "file also the type: input_ids=8x128:int64"};
+    const std::string name = shape.substr(0, equals);
+    result.shapes[name] = *sizes;
+    if (type)
+      result.types[name] = *type;
   }
   return result;
 }

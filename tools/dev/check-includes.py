@@ -40,7 +40,7 @@ TABLE = {
     "core": ((), TEXT),
     "planner": (("core/",), TEXT),
     "dialects": (("core/",), PHASE),
-    "compiler/import/capture": (("core/", "runtime/ops/"), TEXT + LIBTORCH),
+    "compiler/import/capture": (("core/", "runtime/ops/", "runtime/script/"), TEXT + LIBTORCH),
     "compiler/import": (("core/", "dialects/") + PLANNER_DATA, PHASE),
     "compiler/analyze": (("core/", "dialects/") + PLANNER_DATA, PHASE),
     "compiler/partition": (("core/", "dialects/") + PLANNER_DATA, PHASE),

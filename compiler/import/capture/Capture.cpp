@@ -11,6 +11,8 @@
 #include "compiler/import/capture/Cotangents.h"
 #include "compiler/import/capture/Interpreter.h"
 #include "compiler/import/capture/Overrides.h"
+#include "compiler/import/capture/ScriptInterpreter.h"
+#include "compiler/import/capture/ScriptProgram.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -66,10 +68,14 @@ public:
     at::AutoGradMode gradients(options.train);
     makeLeaves();
     pairs.startForward();
-    interpreter.run(program.graph, values);
+    if (program.script) {
+      runScript();
+    } else {
+      interpreter.run(program.graph, values);
+      collectOutputs();
+    }
     recorder.module.clear();
     recorder.source = "--loss";
-    collectOutputs();
     if (options.train) {
       Tensor loss = findLoss();
       recorder.graph.loss = recorder.idOf(loss);
@@ -136,7 +142,25 @@ private:
     }
   }
 
+  void runScript() {
+    ScriptInterpreter script(recorder, *program.script,
+                             options.promoteToFloat64);
+    for (ScriptOutput &output : script.run(values)) {
+      outputNames.push_back(output.name);
+      outputs.push_back(output.tensor);
+      if (output.tensor.defined())
+        recorder.graph.outputs.push_back(recorder.idOf(output.tensor));
+    }
+    // Attributes that the program replaced.
+    for (auto &[index, tensor] : buffers)
+      tensor = values
+                   .at(scriptPlaceholder(
+                       recorder.graph.buffers[index].names.front()))
+                   .toTensor();
+  }
+
   void collectOutputs() {
+    outputNames = program.outputNames;
     for (const ExportedArgument &output : program.graph.outputs) {
       const auto *name = std::get_if<TensorName>(&output);
       auto found = name != nullptr ? values.find(name->name) : values.end();
@@ -153,8 +177,10 @@ private:
   Tensor output(const std::string &wanted) const {
     std::string known;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const auto *name = std::get_if<TensorName>(&program.graph.outputs[i]);
-      const std::string &key = program.outputNames[i];
+      const auto *name =
+          program.script ? nullptr
+                         : std::get_if<TensorName>(&program.graph.outputs[i]);
+      const std::string &key = outputNames[i];
       if (outputs[i].defined() &&
           (wanted == std::to_string(i) || (!key.empty() && wanted == key) ||
            (name != nullptr && wanted == name->name) ||
@@ -246,6 +272,7 @@ private:
   Cotangents pairs;
   Interpreter::Values values;
   std::vector<Tensor> outputs;
+  std::vector<std::string> outputNames;
   std::map<std::string, Tensor> inputs;
   /// Index in the graph's table, tensor.
   std::vector<std::pair<size_t, Tensor>> trained;

@@ -82,12 +82,17 @@ struct ExportedLeaf {
   Storage storage;
 };
 
+class ScriptFile;
+
 struct ExportedProgram {
   ExportedGraph graph;
   std::vector<ExportedLeaf> leaves;
   /// The signature's name of each output: a key of the returned mapping
   /// ("logits"), or "".
   std::vector<std::string> outputNames;
+  /// TorchScript: runs in place of the graph, whose nodes and outputs are then
+  /// unknown.
+  std::shared_ptr<const ScriptFile> script;
 };
 
 } // namespace monarch
