@@ -8,6 +8,7 @@
 #include "compiler/import/capture/ScriptInterpreter.h"
 #include "compiler/import/capture/ScriptProgram.h"
 
+#include <ATen/FunctionalTensorWrapper.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -26,7 +27,7 @@ namespace prim = c10::prim;
 namespace attr = c10::attr;
 
 /// A loop that never ends is refused, not waited for.
-constexpr int64_t StepLimit = 20'000'000;
+constexpr int64_t StepLimit = 2'000'000;
 constexpr size_t DepthLimit = 500;
 
 c10::TypePtr withoutOptional(const c10::TypePtr &type) {
@@ -96,8 +97,25 @@ void collect(const IValue &value, const std::string &name,
   }
 }
 
-/// Computed as the numbers they are.
-bool isOfNumbers(const Node &node) { return node.kind() == prim::NumToTensor; }
+const c10::DispatchKeySet Recording({c10::DispatchKey::Fake,
+                                     c10::DispatchKey::Functionalize});
+
+/// A trace writes Python's numbers as tensors of its widest types.
+at::Tensor asNumber(const at::Tensor &tensor) {
+  const auto type = tensor.scalar_type();
+  if (type != at::kDouble && type != at::kLong && type != at::kBool)
+    return tensor;
+  c10::impl::ExcludeDispatchKeyGuard direct(Recording);
+  at::Tensor number = tensor.detach();
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
+/// A tensor that was computed from sizes and numbers alone.
+bool isReal(const IValue &value) {
+  return value.isTensor() && value.toTensor().defined() &&
+         !at::functionalization::impl::isFunctionalTensor(value.toTensor());
+}
 
 } // namespace
 
@@ -122,9 +140,11 @@ IValue ScriptInterpreter::constant(const Node &node) {
   if (!isNew)
     return found->second;
   found->second = torch::jit::toIValue(node.output()).value_or(IValue());
-  if (!found->second.isTensor() || found->second.toTensor().dim() == 0)
+  if (!found->second.isTensor())
     return found->second;
-  const at::Tensor &tensor = found->second.toTensor();
+  const at::Tensor tensor = found->second.toTensor();
+  if (tensor.dim() == 0)
+    return found->second = asNumber(tensor);
   for (const auto &[known, leaf] :
        tensorsInCode[tensor.storage().unsafeGetStorageImpl()])
     if (known->tensor.sizes() == tensor.sizes() &&
@@ -321,14 +341,21 @@ void ScriptInterpreter::runOp(const Node &node, Frame &frame) {
     c10::Dispatcher::singleton()
         .findSchemaOrThrow("aten::convolution", "")
         .callBoxed(stack);
+  } else if (schema.name() == "aten::repeat_interleave" &&
+             schema.overload_name() == "self_Tensor" && isReal(stack.at(1)) &&
+             stack[1].toTensor().numel() == 1) {
+    // A size of the traced model, which is one number.
+    stack[1] = stack[1].toTensor().item().toLong();
+    c10::Dispatcher::singleton()
+        .findSchemaOrThrow("aten::repeat_interleave", "self_int")
+        .callBoxed(stack);
   } else {
     auto operation = operations.find(&node);
     if (operation == operations.end())
       operation = operations.emplace(&node, node.getOperation()).first;
     std::optional<c10::impl::ExcludeDispatchKeyGuard> direct;
-    if (isOfNumbers(node))
-      direct.emplace(c10::DispatchKeySet(
-          {c10::DispatchKey::Fake, c10::DispatchKey::Functionalize}));
+    if (node.kind() == prim::NumToTensor)
+      direct.emplace(Recording);
     operation->second(stack);
   }
   if (stack.size() != node.outputs().size())
