@@ -360,6 +360,16 @@ Expected<Cluster> readCluster(std::string_view text) {
                    fmt::format("the outermost level must join all {} devices",
                                cluster.deviceCount()));
   const Calibration calibration = readCalibration(document, reader);
+  const Json device = devices.is_object()
+                          ? devices.value(cluster.device.name, Json::object())
+                          : Json::object();
+  if (device.is_object() && device.value("mig", Json(false)) == Json(true) &&
+      cluster.deviceCount() > 1)
+    return Error{"MP1107", ExitCode::Infeasible,
+                 "slices of GPUs (MIG): collectives between slices are not "
+                 "supported",
+                 "/devices/" + cluster.device.name + "/mig",
+                 "plan for whole GPUs, for one slice, or rehearse on cpu:N"};
   if (!reader.problems.empty()) {
     std::string what;
     for (const std::string &problem : reader.problems)

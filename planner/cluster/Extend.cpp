@@ -122,9 +122,11 @@ void resizeLevels(Json &document, const Json &own) {
 Json renamed(const Json &devices, const std::string &name,
              std::vector<std::string> &problems) {
   Json result = Json::object();
+  // A device has one name in the table and may have another in its file.
+  const Expected<DeviceModel> own = findDevice(name);
   for (const auto &[key, value] : devices.items()) {
     const Expected<DeviceModel> device = findDevice(key);
-    if (key == name || (device && device->name == name))
+    if (key == name || (own && device && device->name == own->name))
       result[name] = value;
     else
       problems.push_back(

@@ -64,7 +64,8 @@ std::string showCluster(const Cluster &cluster) {
   const Json document = Json::parse(cluster.document, nullptr, false);
   if (document.contains("calibration"))
     for (const auto &[key, value] : document["calibration"].items())
-      text += fmt::format("fitted  {}: {}\n", key, textOf(value));
+      if (value.is_number())
+        text += fmt::format("fitted  {}: {}\n", key, textOf(value));
   if (document.contains("provenance") && document["provenance"].is_object())
     for (const auto &[key, value] : document["provenance"].items())
       text += fmt::format("from    {}: {}\n", key, textOf(value));

@@ -235,7 +235,9 @@ Error shapeError(std::string what, std::string fix) {
 constexpr int64_t MostOfAnything = int64_t(1) << 26;
 constexpr int64_t MostLayers = 10'000;
 
-std::optional<Error> check(const ModelShape &model) {
+} // namespace
+
+std::optional<Error> checkShape(const ModelShape &model) {
   for (auto [name, value] :
        {std::pair("layers", model.layers), std::pair("hidden", model.hidden),
         std::pair("heads", model.heads), std::pair("kv_heads", model.kvHeads),
@@ -263,7 +265,8 @@ std::optional<Error> check(const ModelShape &model) {
        model.experts->hidden < 1 || model.experts->count > MostLayers ||
        model.experts->hidden > MostOfAnything ||
        model.experts->sharedHidden < 0 ||
-       model.experts->sharedHidden > MostOfAnything))
+       model.experts->sharedHidden > MostOfAnything ||
+       model.experts->denseLayers < 0))
     return shapeError(fmt::format("{} of {} experts of width {}",
                                   model.experts->perToken, model.experts->count,
                                   model.experts->hidden),
@@ -271,10 +274,8 @@ std::optional<Error> check(const ModelShape &model) {
   return std::nullopt;
 }
 
-} // namespace
-
 Expected<Graph> buildGraph(const ModelShape &model) {
-  if (std::optional<Error> error = check(model))
+  if (std::optional<Error> error = checkShape(model))
     return *error;
   Graph graph = Decoder(model, 1).run();
   Graph larger = Decoder(model, 2).run();

@@ -71,10 +71,13 @@ inline bool operator==(const LatentShape &a, const LatentShape &b) {
          a.valueDim == b.valueDim;
 }
 
+/// MP1201: numbers that make no model (heads that do not divide, nothing to
+/// multiply), or one too large for its sizes to be counted.
+std::optional<Error> checkShape(const ModelShape &shape);
+
 /// The joint graph of one row, as capture would write it from the model's code,
 /// with cross-entropy on shifted labels given as an input. Experts get equal
-/// shares of the tokens. The batch is dynamic. MP1201: numbers that make no
-/// model (heads that do not divide, nothing to multiply).
+/// shares of the tokens. The batch is dynamic. MP1201 as `checkShape`.
 Expected<Graph> buildGraph(const ModelShape &shape);
 
 /// From a Hugging Face config.json, for sequences of this length. MP1202: what

@@ -24,6 +24,9 @@ constexpr Count Counts[] = {{"layers", &ModelShape::layers, 1},
 } // namespace
 
 Expected<ModelWork> workOf(const ModelShape &shape, const KernelStyle &style) {
+  // All of it: the small one has few layers.
+  if (std::optional<Error> error = checkShape(shape))
+    return *error;
   ModelShape small = shape;
   std::vector<int64_t> repeats = {shape.layers};
   const int64_t dense = shape.denseLayerCount();

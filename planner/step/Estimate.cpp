@@ -44,7 +44,7 @@ std::vector<std::string> violations(const ModelWork &work,
                      layout.chunks));
   refuse(layout.schedule != Schedule::OneForwardOneBackward &&
              !target.hasZeroBubble,
-         target.name + " has no zero-bubble schedules");
+         target.name + " has no zero-bubble schedules: schedule 1f1b");
   refuse(layout.sharding > target.maxSharding,
          fmt::format("{} does not shard that far: zero 0 to {}", target.name,
                      static_cast<int>(target.maxSharding)));

@@ -4,6 +4,7 @@
 #include "core/support/Json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace monarch::planner {
@@ -103,8 +104,20 @@ Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
   return run;
 }
 
+namespace {
+
+/// Microseconds to the nanosecond: slices that touch do not overlap.
+double microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
+
+void setTimes(double begin, double end, Json &slice) {
+  const double from = microseconds(begin);
+  slice["ts"] = from;
+  slice["dur"] = std::round((microseconds(end) - from) * 1e3) / 1e3;
+}
+
+} // namespace
+
 std::string traceOf(const PipelineRun &run) {
-  constexpr double Microseconds = 1e6;
   Json events = Json::array();
   int64_t stages = 0;
   for (const PipelineEvent &event : run.events)
@@ -123,8 +136,7 @@ std::string traceOf(const PipelineRun &run) {
         fmt::format("{}{}", event.isForward ? "F" : "B", event.microBatch);
     slice["cat"] = event.isForward ? "forward" : "backward";
     slice["ph"] = "X";
-    slice["ts"] = rounded(event.begin * Microseconds);
-    slice["dur"] = rounded((event.end - event.begin) * Microseconds);
+    setTimes(event.begin, event.end, slice);
     slice["pid"] = event.stage;
     slice["tid"] = 0;
     slice["args"]["chunk"] = event.chunk;
@@ -137,8 +149,7 @@ std::string traceOf(const PipelineRun &run) {
       slice["name"] = name;
       slice["cat"] = "step";
       slice["ph"] = "X";
-      slice["ts"] = rounded(begin * Microseconds);
-      slice["dur"] = rounded(seconds * Microseconds);
+      setTimes(begin, begin + seconds, slice);
       slice["pid"] = stage;
       slice["tid"] = 0;
       events.push_back(std::move(slice));

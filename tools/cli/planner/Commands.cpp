@@ -103,7 +103,34 @@ void PlannerCommands::addCluster(CLI::App &app) {
     verb->add_option("CLUSTER", clusterOptions.subject,
                      "a name or a monarch.cluster/1 file")
         ->required();
-  showVerb->add_option("-o,--output", clusterOptions.output, OutputHelp);
+  importVerb = cluster->add_subcommand(
+      "import", "A cluster file from what a machine says of itself");
+  importVerb
+      ->add_option("SOURCE", clusterOptions.format,
+                   "nccl-xml (NCCL_TOPO_DUMP_FILE), nvidia-smi (topo -m), "
+                   "slurm (topology.conf), k8s (kubectl get nodes -o json)")
+      ->required()
+      ->check(CLI::IsMember({"nccl-xml", "nvidia-smi", "slurm", "k8s"}));
+  importVerb->add_option("FILE", clusterOptions.subject, "the text")
+      ->required();
+  importVerb->add_option("--device", clusterOptions.device,
+                         "of a topology that does not name it");
+  importVerb->add_option("--node", clusterOptions.node,
+                         "slurm: the preset of one node");
+  detectVerb = cluster->add_subcommand("detect", "A cluster file of this host");
+  calibrateVerb = cluster->add_subcommand(
+      "calibrate", "Factors on the rates from one to three timed steps");
+  calibrateVerb
+      ->add_option("CLUSTER", clusterOptions.subject,
+                   "a name or a monarch.cluster/1 file")
+      ->required();
+  calibrateVerb
+      ->add_option("--measured", clusterOptions.measured,
+                   "PLAN=SECONDS of a step; one to three times")
+      ->required()
+      ->expected(1, 3);
+  for (CLI::App *verb : {showVerb, importVerb, detectVerb, calibrateVerb})
+    verb->add_option("-o,--output", clusterOptions.output, OutputHelp);
 }
 
 PlannerCommands::PlannerCommands(CLI::App &app) {
@@ -138,6 +165,12 @@ std::optional<int> PlannerCommands::run(const ModelLoader &loader,
     return clusterShow(clusterOptions, console);
   if (*validateVerb)
     return clusterValidate(clusterOptions, console);
+  if (*importVerb)
+    return clusterImport(clusterOptions, console);
+  if (*detectVerb)
+    return clusterDetect(clusterOptions, console);
+  if (*calibrateVerb)
+    return clusterCalibrate(clusterOptions, console);
   if (*versionVerb)
     return version(console);
   return std::nullopt;

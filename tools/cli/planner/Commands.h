@@ -33,6 +33,8 @@ private:
   ClusterOptions clusterOptions;
   CLI::App *planVerb = nullptr, *simulateVerb = nullptr, *versionVerb = nullptr;
   CLI::App *listVerb = nullptr, *showVerb = nullptr, *validateVerb = nullptr;
+  CLI::App *importVerb = nullptr, *detectVerb = nullptr;
+  CLI::App *calibrateVerb = nullptr;
 };
 
 /// Sets up --format, parses and says usage errors; nullopt: go on.

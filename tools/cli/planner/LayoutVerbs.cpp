@@ -1,6 +1,7 @@
 #include "tools/cli/planner/LayoutVerbs.h"
 
 #include "planner/cluster/KnownMachines.h"
+#include "planner/step/Advice.h"
 #include "tools/cli/planner/Inputs.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,11 @@ std::optional<Error> refuseWorkload(const PlanOptions &options) {
     return Error{"MP3320", ExitCode::Infeasible, std::move(what),
                  std::move(where), std::move(fix)};
   };
+  constexpr int64_t MostRows = int64_t(1) << 32;
+  if (options.globalBatch > MostRows)
+    return Error{"MP1815", ExitCode::Usage,
+                 fmt::format("a step of {} rows", options.globalBatch),
+                 "--global-batch", fmt::format("at most {}", MostRows)};
   if (options.optimizer != "adamw")
     return refused(fmt::format("{} is not priced for {}", options.optimizer,
                                options.target),
@@ -45,6 +51,13 @@ Expected<planner::FixedLayout> pinsOf(const PlanOptions &options) {
 
 } // namespace
 
+void addAdvice(PricedLayout &priced) {
+  std::vector<std::string> &remarks = priced.estimate.remarks;
+  for (std::string &remark : planner::advice(priced.estimate, priced.work,
+                                             priced.machine, priced.target))
+    remarks.push_back(std::move(remark));
+}
+
 Expected<PricedLayout> priceLayout(const PlanOptions &options,
                                    const Model &model,
                                    const planner::Cluster &cluster) {
@@ -71,6 +84,7 @@ Expected<PricedLayout> priceLayout(const PlanOptions &options,
   if (!estimate)
     return estimate.error();
   priced.estimate = std::move(*estimate);
+  addAdvice(priced);
   return priced;
 }
 
@@ -79,6 +93,19 @@ int planLayout(const PlanOptions &options, const Model &model,
   const auto priced = priceLayout(options, model, cluster);
   if (!priced)
     return console.fail(priced.error());
+  if (const planner::Estimate &e = priced->estimate; !e.fits) {
+    std::string fix;
+    for (const std::string &remark : e.remarks)
+      if (remark.starts_with("most effective"))
+        fix = remark;
+    constexpr double GiB = 1024.0 * 1024 * 1024;
+    return console.fail(
+        {"MP3323", ExitCode::Infeasible,
+         fmt::format("a rank of stage {} needs {:.1f} GiB, a "
+                     "device has {:.1f}",
+                     e.memory.stage, e.memory.total / GiB, e.usableBytes / GiB),
+         cluster.name, fix});
+  }
   const auto graph = graphOf(model);
   if (!graph)
     return console.fail(graph.error());

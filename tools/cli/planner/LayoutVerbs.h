@@ -21,6 +21,9 @@ Expected<PricedLayout> priceLayout(const PlanOptions &options,
                                    const Model &model,
                                    const planner::Cluster &cluster);
 
+/// Adds what the figures mean to the remarks of the estimate.
+void addAdvice(PricedLayout &priced);
+
 int planLayout(const PlanOptions &options, const Model &model,
                const planner::Cluster &cluster, const Console &console);
 

@@ -2,6 +2,7 @@
 
 #include "core/support/Files.h"
 
+#include <filesystem>
 #include <fstream>
 
 namespace monarch::cli {
@@ -63,6 +64,8 @@ Expected<Model> readConfigModel(const std::string &text,
 Expected<Model> loadPlannerModel(const ModelRequest &request,
                                  const ModelLoader &loader) {
   const std::string &path = request.options.model;
+  if (!std::filesystem::exists(path))
+    return readFile(path).error();
   if (!isJson(path)) {
     if (request.sequence)
       return usage("MP1810", "--seq-len is for a config.json", path,

@@ -77,5 +77,8 @@ struct ClusterOptions {
 int clusterList(const Console &console);
 int clusterShow(const ClusterOptions &options, const Console &console);
 int clusterValidate(const ClusterOptions &options, const Console &console);
+int clusterImport(const ClusterOptions &options, const Console &console);
+int clusterDetect(const ClusterOptions &options, const Console &console);
+int clusterCalibrate(const ClusterOptions &options, const Console &console);
 
 } // namespace monarch::cli

@@ -25,7 +25,8 @@ parseFactor(const std::string &text) {
   if (equals == std::string::npos || equals == 0)
     return std::nullopt;
   double value = 0;
-  const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
+  const char *begin = text.data() + equals + 1,
+             *end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(begin, end, value);
   constexpr double Least = 1e-3, Most = 1e3;
   if (failure != std::errc() || rest != end || !(value >= Least) ||
@@ -79,7 +80,8 @@ std::optional<Error> addSlowLinks(const std::vector<std::string> &texts,
   return std::nullopt;
 }
 
-/// What it would be without the replica of the slowest rank: a whole group less.
+/// What it would be without the replica of the slowest rank: a whole group
+/// less.
 std::optional<std::string> withoutSlowest(const PricedLayout &priced) {
   const planner::StepLayout &layout = priced.estimate.layout;
   if (priced.machine.slowRanks.empty() || layout.dp < 2)
@@ -91,8 +93,8 @@ std::optional<std::string> withoutSlowest(const PricedLayout &priced) {
   smaller.globalBatch = layout.globalBatch / layout.dp * smaller.dp;
   smaller.shardGroup = 0;
   less.machine.devices = smaller.devices();
-  const auto estimate = planner::estimate(less.work, less.machine, less.target,
-                                          smaller);
+  const auto estimate =
+      planner::estimate(less.work, less.machine, less.target, smaller);
   if (!estimate)
     return std::nullopt;
   const double share =
@@ -101,8 +103,7 @@ std::optional<std::string> withoutSlowest(const PricedLayout &priced) {
       "without the slow rank's replica (dp {}, {} rows a step): {:.0f} "
       "tokens/s, {:+.0f} %: {}",
       smaller.dp, smaller.globalBatch, estimate->tokensPerSecond,
-      100 * (share - 1),
-      share > 1 ? "drop it" : "keep it");
+      100 * (share - 1), share > 1 ? "drop it" : "keep it");
 }
 
 struct Before {
@@ -120,6 +121,7 @@ int sayLayout(const SimulateOptions &options, PricedLayout &priced,
   if (!estimate)
     return console.fail(estimate.error());
   priced.estimate = std::move(*estimate);
+  addAdvice(priced);
   if (const auto remark = withoutSlowest(priced))
     priced.estimate.remarks.push_back(*remark);
   if (before)
@@ -136,13 +138,13 @@ int sayLayout(const SimulateOptions &options, PricedLayout &priced,
     if (const auto error = writeFile(options.trace, planner::traceOf(*run)))
       return console.fail(*error);
   }
-  Json document = planner::toJson(priced.estimate, priced.machine,
-                                  priced.target);
+  Json document =
+      planner::toJson(priced.estimate, priced.machine, priced.target);
   document["cluster"] = cluster.name;
   document["recosted"] = before.has_value();
-  console.result(planner::summarize(priced.estimate, priced.machine,
-                                    priced.target),
-                 document);
+  console.result(
+      planner::summarize(priced.estimate, priced.machine, priced.target),
+      document);
   return static_cast<int>(ExitCode::Ok);
 }
 
@@ -229,11 +231,11 @@ int simulateOwnPlan(const SimulateOptions &options,
     return console.fail(decisions.error());
   const int64_t ranks = decisions->mesh.size() * decisions->stages;
   if (ranks > cluster.deviceCount())
-    return console.fail({"MP3322", ExitCode::Infeasible,
-                         fmt::format("the plan is for {} devices, {} has {}",
-                                     ranks, cluster.name,
-                                     cluster.deviceCount()),
-                         "--cluster", "give a cluster that is large enough"});
+    return console.fail(
+        {"MP3322", ExitCode::Infeasible,
+         fmt::format("the plan is for {} devices, {} has {}", ranks,
+                     cluster.name, cluster.deviceCount()),
+         "--cluster", "give a cluster that is large enough"});
   const auto resolved = planner::resolve(space, *decisions);
   if (!resolved)
     return console.fail(resolved.error());
@@ -248,8 +250,8 @@ int simulateOwnPlan(const SimulateOptions &options,
   document["recosted"] = true;
   document["step_seconds"] = rounded(seconds);
   document["stages"] = Json::array();
-  std::string text = fmt::format("step    {:.4g} s on {}, re-costed\n", seconds,
-                                 cluster.name);
+  std::string text =
+      fmt::format("step    {:.4g} s on {}, re-costed\n", seconds, cluster.name);
   for (size_t s = 0; s < price->stages.size(); ++s) {
     const planner::StageTime &time = price->stages[s];
     auto part = [&](int64_t picoseconds) {
@@ -298,9 +300,9 @@ int simulateModel(const SimulateOptions &options,
     return console.fail(usage("two models", "MODEL",
                               "give a plan and its model, or a model alone"));
   if (plan.target == planner::OwnTarget)
-    return console.fail(usage(
-        "a model is simulated for a target of its layout", "--target",
-        "give --target megatron, torchtitan, deepspeed, ..., or a plan"));
+    return console.fail(
+        usage("a model is simulated for a target of its layout", "--target",
+              "give --target megatron, torchtitan, deepspeed, ..., or a plan"));
   if (plan.globalBatch < 1)
     return console.fail(usage("a model has no batch", "--global-batch",
                               "give --global-batch ROWS"));
