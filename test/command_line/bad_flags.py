@@ -8,7 +8,7 @@ from tool import BAD_INPUT, INFEASIBLE, UNSUPPORTED, USAGE, ToolTest, llama, mai
 
 
 class BadFlags(ToolTest):
-    FLAGS = {"--seq-len": "4096", "--cluster": "p5.48xlarge", "--global-batch": "64",
+    FLAGS = {"--seq-len": "1024", "--cluster": "p5.48xlarge", "--global-batch": "64",
              "--target": "megatron", "-o": "plan.json"}
 
     def arguments(self, changes):
