@@ -113,7 +113,7 @@ std::optional<Error> reportMemory(const std::string &path,
     auto work = planner::workOf(row.model, row.target.style);
     if (!work)
       return work.error();
-    MemoryModel model(*work, row.machine, row.target);
+    MemoryModel model(*work, row.target);
     const StepLayout &layout = row.layouts[0];
     StepMemory memory = model.price(layout, measured && measured->isLastRank);
     if (row.id.find("without-embedding") != std::string::npos)

@@ -358,22 +358,33 @@ private:
     return found == table.end() ? Storage{} : found->second;
   }
 
-  /// Tied parameters become one leaf: same storage, offset and strides. A leaf
-  /// without bytes in the file is never tied.
+  /// Tied parameters become one leaf: same storage, offset, sizes and strides.
+  /// A leaf without bytes in the file is never tied.
   void addLeaf(const JsonValue &spec, ValueKind kind, const std::string &name,
                const std::string &placeholder, Storage storage) {
     auto tensor = program.graph.tensors.find(placeholder);
     if (tensor == program.graph.tensors.end())
       return spec.fail("'" + placeholder + "' has no type");
     if (kind == ValueKind::Parameter && !storage.record.empty())
-      for (ExportedLeaf &leaf : program.leaves)
-        if (leaf.kind == kind && leaf.storage.record == storage.record &&
-            leaf.storage.offsetBytes == storage.offsetBytes &&
-            leaf.storage.strides == storage.strides) {
+      for (ExportedLeaf &leaf : program.leaves) {
+        if (leaf.kind != kind || leaf.storage.record != storage.record)
+          continue;
+        const ExportedTensor &other =
+            program.graph.tensors.at(leaf.placeholders[0]);
+        if (leaf.storage.offsetBytes == storage.offsetBytes &&
+            leaf.storage.strides == storage.strides &&
+            other.sizes == tensor->second.sizes) {
           leaf.names.push_back(name);
           leaf.placeholders.push_back(placeholder);
           return;
         }
+        // Training one would change a part of the other.
+        const int64_t end = denseEnd(storage, tensor->second);
+        const int64_t otherEnd = denseEnd(leaf.storage, other);
+        if (storage.offsetBytes < otherEnd && leaf.storage.offsetBytes < end)
+          return spec.fail("parameters " + leaf.names[0] + " and " + name +
+                           " share part of their memory");
+      }
     ExportedLeaf leaf;
     leaf.kind = kind;
     leaf.names = {name};
@@ -382,6 +393,20 @@ private:
         kind == ValueKind::Parameter && tensor->second.requiresGrad;
     leaf.storage = std::move(storage);
     program.leaves.push_back(std::move(leaf));
+  }
+
+  /// Where a tensor without gaps ends in its record; its start for others,
+  /// whose gaps may hold another parameter.
+  static int64_t denseEnd(const Storage &storage,
+                          const ExportedTensor &tensor) {
+    int64_t count = 1;
+    for (size_t dim = tensor.sizes.size(); dim-- > 0;) {
+      if (dim >= storage.strides.size() || storage.strides[dim] != count)
+        return storage.offsetBytes;
+      if (__builtin_mul_overflow(count, tensor.sizes[dim].hint, &count))
+        return storage.offsetBytes;
+    }
+    return storage.offsetBytes + count * byteWidth(tensor.type);
   }
 
   /// Keys of the mapping that the model returns; "" for tuples and tensors.

@@ -19,8 +19,7 @@ inline constexpr double NegativeInfinity =
 
 class Body {
 public:
-  explicit Body(Lowering &lowering)
-      : lowering(lowering), writer(lowering.writer) {}
+  explicit Body(Lowering &lowering) : writer(lowering.writer) {}
 
   std::vector<Expr> shape(Local x) const { return writer[x].shape; }
   DType type(Local x) const { return writer[x].type; }
@@ -77,7 +76,6 @@ private:
   std::vector<Expr> reducedShape(Local x, const std::vector<int64_t> &dims,
                                  bool keepDims) const;
 
-  Lowering &lowering;
   RoleWriter &writer;
 };
 

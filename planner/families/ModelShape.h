@@ -24,6 +24,7 @@ struct ExpertShape {
   int64_t sharedHidden = 0;
   /// Layers at the start that have a plain MLP.
   int64_t denseLayers = 0;
+  bool operator==(const ExpertShape &) const = default;
 };
 
 /// Multi-head latent attention: low-rank projections of queries and of keys and
@@ -34,6 +35,7 @@ struct LatentShape {
   int64_t nopeDim = 128;
   int64_t ropeDim = 64;
   int64_t valueDim = 128;
+  bool operator==(const LatentShape &) const = default;
 };
 
 struct ModelShape {
@@ -60,16 +62,6 @@ struct ModelShape {
   }
   bool operator==(const ModelShape &) const = default;
 };
-inline bool operator==(const ExpertShape &a, const ExpertShape &b) {
-  return a.count == b.count && a.perToken == b.perToken &&
-         a.hidden == b.hidden && a.sharedHidden == b.sharedHidden &&
-         a.denseLayers == b.denseLayers;
-}
-inline bool operator==(const LatentShape &a, const LatentShape &b) {
-  return a.queryRank == b.queryRank && a.keyRank == b.keyRank &&
-         a.nopeDim == b.nopeDim && a.ropeDim == b.ropeDim &&
-         a.valueDim == b.valueDim;
-}
 
 /// MP1201: numbers that make no model (heads that do not divide, nothing to
 /// multiply), or one too large for its sizes to be counted.

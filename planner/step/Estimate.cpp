@@ -223,7 +223,7 @@ Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
       layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
   const StepModel model(work, machine, target, builtInConstants());
   result.time = model.price(layout);
-  const MemoryModel memory(work, machine, target);
+  const MemoryModel memory(work, target);
   result.memory = memory.price(layout);
   const BandFacts facts = bandFacts(result.time, layout, work, machine, false);
   result.halfWidth = bandHalfWidth(facts, builtInBand());

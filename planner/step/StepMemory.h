@@ -28,9 +28,8 @@ enum class MemoryKind : uint8_t { Allocated, Reserved, Driver };
 
 class MemoryModel {
 public:
-  MemoryModel(const ModelWork &work, const Machine &machine,
-              const Target &target)
-      : work(work), machine(machine), target(target) {}
+  MemoryModel(const ModelWork &work, const Target &target)
+      : work(work), target(target) {}
 
   /// The fullest stage, or the last one alone.
   StepMemory price(const StepLayout &layout, bool onlyLast = false) const;
@@ -47,7 +46,6 @@ private:
   double savedBytes(const BlockWork &block, const StepLayout &layout) const;
 
   const ModelWork &work;
-  const Machine &machine;
   const Target &target;
 };
 

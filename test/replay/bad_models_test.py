@@ -5,6 +5,7 @@ usage: bad_models_test.py DUMP_GRAPH_BINARY
 
 import gzip
 import io
+import json
 import pathlib
 import random
 import re
@@ -70,6 +71,17 @@ class BadModels(unittest.TestCase):
         for arguments in (["--rows", "6"], ["--shape", "x=6x32"]):
             run = self.run_on(self.good, "--loss", "ce:logits,labels", *arguments)
             self.assertIn('"unit_rows": 6', run.stdout)
+
+    def test_parameters_that_share_a_part(self):
+        def tie_first_two(text):
+            config = json.loads(text)
+            first, second = list(config["config"].values())[:2]
+            second["path_name"] = first["path_name"]
+            return json.dumps(config)
+
+        # One file of weights may hold several; here one lies inside another.
+        bent = self.rewritten("weights/model_weights_config.json", tie_first_two)
+        self.assert_error(self.run_on(self.file(bent)), 3, "MP1007", "share part of their memory")
 
     def test_files_that_are_no_model(self):
         module = torch.nn.Linear(2, 2)

@@ -67,7 +67,9 @@ private:
     if (sizes.empty() && plan.stages == 1) // one rank proves nothing
       plan.stages = 2;
     int64_t replicas = 1;
-    const bool data = !sizes.empty() && random.chance(40);
+    // Buffers that change from unit to unit take one replica.
+    const bool data =
+        !sizes.empty() && random.chance(40) && !carriesBuffers(graph);
     for (size_t t = 0; t < sizes.size(); ++t) {
       const bool isData = data && t == 0;
       plan.mesh.axes.push_back({(isData ? "dp" : "tp") + std::to_string(t),

@@ -19,6 +19,7 @@ namespace monarch {
 struct ExportedSize {
   int64_t hint = 0;
   std::vector<std::string> symbols;
+  bool operator==(const ExportedSize &) const = default;
 };
 
 struct ExportedTensor {

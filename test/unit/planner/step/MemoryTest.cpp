@@ -30,14 +30,6 @@ ModelWork workOf22() {
   return *workOf(*buildGraph(one), {Fusion::Local, true}, {48});
 }
 
-Machine dgx() {
-  Machine machine;
-  machine.device = *findDevice("A100-SXM4-80GB");
-  machine.devices = 8;
-  machine.nodeNicBytesPerSecond = 200e9;
-  return machine;
-}
-
 StepLayout tp8() {
   StepLayout layout;
   layout.tp = 8;
@@ -55,9 +47,8 @@ TEST_CASE("Activations of the published closed forms") {
   // Korthikanti et al. 2022): 59.25 without recompute, 30 with sequence
   // parallelism and core attention made again are 34 s b h / t.
   ModelWork work = workOf22();
-  Machine machine = dgx();
   Target target = *findTarget("megatron-2022");
-  MemoryModel model(work, machine, target);
+  MemoryModel model(work, target);
   StepLayout layout = tp8();
   const double sbh = 2048.0 * 4 * 6144, layers = 48;
   double scores = 5 * 64 / 8.0 * 2048 * 2048 * 4;
@@ -75,7 +66,6 @@ TEST_CASE("Activations of the published closed forms") {
 
 TEST_CASE("States are the target's bytes a parameter") {
   ModelWork work = workOf22();
-  Machine machine = dgx();
   const double parameters = work.parameterCount() / 8;
   struct Case {
     const char *target;
@@ -91,7 +81,7 @@ TEST_CASE("States are the target's bytes a parameter") {
         Case{"torchtitan", Sharding::Parameters, 16 / 4.0}}) {
     INFO(each.target);
     Target target = *findTarget(each.target);
-    MemoryModel model(work, machine, target);
+    MemoryModel model(work, target);
     StepLayout layout = tp8();
     layout.dp = 4;
     layout.globalBatch = 16;
@@ -127,9 +117,8 @@ TEST_CASE("A vocabulary can be the peak") {
   shape.mlpHidden = 4096;
   shape.sequence = 32768;
   ModelWork work = *workOf(*buildGraph(shape), {Fusion::Local, true});
-  Machine machine = dgx();
   Target target = *findTarget("torchtitan-eager");
-  MemoryModel model(work, machine, target);
+  MemoryModel model(work, target);
   StepLayout layout;
   StepMemory memory = model.price(layout);
   // 16 bits, and 32 bits three times: logits, their logarithms, a gradient.
