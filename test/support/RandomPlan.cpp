@@ -69,7 +69,7 @@ private:
     int64_t replicas = 1;
     // Buffers that change from unit to unit take one replica.
     const bool data =
-        !sizes.empty() && random.chance(40) && !carriesBuffers(graph);
+        !sizes.empty() && random.chance(40) && !planner::carriesBuffers(graph);
     for (size_t t = 0; t < sizes.size(); ++t) {
       const bool isData = data && t == 0;
       plan.mesh.axes.push_back({(isData ? "dp" : "tp") + std::to_string(t),
