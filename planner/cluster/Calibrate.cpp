@@ -52,8 +52,7 @@ CalibrationFit calibrate(const Cluster &cluster,
                          const std::vector<MeasuredStep> &steps) {
   Machine machine = machineOf(cluster);
   const Calibration &old = cluster.calibration;
-  machine =
-      scaled(machine, {1 / old.compute, 1 / old.links, 1 / old.network});
+  machine = scaled(machine, {1 / old.compute, 1 / old.links, 1 / old.network});
   CalibrationFit fit;
   for (const MeasuredStep &step : steps)
     fit.before.push_back(predict(machine, {}, step));

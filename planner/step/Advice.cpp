@@ -48,8 +48,8 @@ void adviseMemory(const Estimate &e, const ModelWork &work,
   const StepMemory &m = e.memory;
   const double states = m.parameters + m.gradients + m.optimizer;
   const double passing = m.total - states;
-  std::string text = fmt::format("needs {:.1f} GiB of {:.1f}",
-                                 m.total / GiB, e.usableBytes / GiB);
+  std::string text = fmt::format("needs {:.1f} GiB of {:.1f}", m.total / GiB,
+                                 e.usableBytes / GiB);
   if (passing > states && passing > 0) {
     // Activations, logits and what is made again grow with the sequence.
     const double room = std::max(0.0, e.usableBytes - states);
@@ -63,8 +63,7 @@ void adviseMemory(const Estimate &e, const ModelWork &work,
   double least = m.total;
   bool fits = false;
   for (const Lever &lever : Levers)
-    if (const auto other =
-            changed(e, work, machine, target, lever.change);
+    if (const auto other = changed(e, work, machine, target, lever.change);
         other && other->memory.total < least) {
       best = &lever;
       least = other->memory.total;
@@ -92,16 +91,14 @@ std::vector<std::string> advice(const Estimate &e, const ModelWork &work,
         "{:.1f} GiB, tp splits the vocabulary",
         e.memory.logits / GiB, target.logitBytes, again / GiB));
   }
-  const bool crossesNodes = e.layout.dp * e.layout.cp * e.layout.tp >
-                            machine.devicesPerNode;
+  const bool crossesNodes =
+      e.layout.dp * e.layout.cp * e.layout.tp > machine.devicesPerNode;
   if (target.isFullySharded && crossesNodes && e.layout.shardGroup == 0 &&
       machine.devicesPerNode % e.layout.tp == 0) {
     StepLayout hybrid = e.layout;
     hybrid.shardGroup = machine.devicesPerNode / e.layout.tp;
-    const Expected<Estimate> other =
-        estimate(work, machine, target, hybrid);
-    if (other && other->fits &&
-        other->time.seconds < e.time.seconds * 0.98)
+    const Expected<Estimate> other = estimate(work, machine, target, hybrid);
+    if (other && other->fits && other->time.seconds < e.time.seconds * 0.98)
       remarks.push_back(fmt::format(
           "full sharding crosses nodes: dp_shard={} (shard inside a node, "
           "replicate across) takes {:.3g} s instead of {:.3g} s",

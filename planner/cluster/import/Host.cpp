@@ -41,8 +41,8 @@ Expected<std::vector<Card>> readCards(std::string_view csv) {
                                "slices are not supported",
                    place,
                    "plan for whole GPUs, for one slice, or rehearse on cpu:N"};
-    cards.push_back({fields[0], static_cast<double>(*total),
-                     static_cast<double>(*used)});
+    cards.push_back(
+        {fields[0], static_cast<double>(*total), static_cast<double>(*used)});
   }
   if (cards.empty())
     return importError("nvidia-smi lists no GPU", "nvidia-smi",

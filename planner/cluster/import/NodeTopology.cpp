@@ -50,11 +50,9 @@ NcclNode factsOf(const XmlElement &root) {
               links += numberOf(child.attribute("count")).value_or(0);
               targets.insert(child.attribute("target"));
               // PCI class of NVSwitches.
-              node.hasSwitch |=
-                  child.attribute("tclass").starts_with("0x0680");
+              node.hasSwitch |= child.attribute("tclass").starts_with("0x0680");
             }
-          node.nvlinks =
-              node.gpus == 1 ? links : std::min(node.nvlinks, links);
+          node.nvlinks = node.gpus == 1 ? links : std::min(node.nvlinks, links);
           node.peers = std::max(node.peers, targets.size());
         }
         if (element.name == "net") {
@@ -169,9 +167,8 @@ Expected<Json> importTopologyMatrix(std::string_view text,
                            "give the whole output of nvidia-smi topo -m");
       if (word == "X")
         continue;
-      const int64_t count = word.starts_with("NV")
-                                ? numberOf(word.substr(2)).value_or(0)
-                                : 0;
+      const int64_t count =
+          word.starts_with("NV") ? numberOf(word.substr(2)).value_or(0) : 0;
       least = least < 0 ? count : std::min(least, count);
       most = std::max(most, count);
     }

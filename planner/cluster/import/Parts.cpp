@@ -23,7 +23,7 @@ std::string plain(std::string_view text) {
 }
 
 /// Form factors that a product names, or not.
-constexpr std::string_view Forms[] = {"pcie", "nvl", "sxm2", "sxm3",
+constexpr std::string_view Forms[] = {"pcie", "nvl",  "sxm2", "sxm3",
                                       "sxm4", "sxm5", "sxm"};
 
 } // namespace
@@ -87,8 +87,8 @@ Expected<std::string> deviceOfProduct(std::string_view product,
     // "L4" is not in "L40S".
     const size_t after = at + family.size();
     const std::string own = plain(device.name);
-    if (after < wanted.size() && std::isdigit(static_cast<unsigned char>(
-                                     wanted[after])) &&
+    if (after < wanted.size() &&
+        std::isdigit(static_cast<unsigned char>(wanted[after])) &&
         family.size() <= 2)
       continue;
     double score = 100.0 * static_cast<double>(family.size());
@@ -136,11 +136,10 @@ void addLinks(const DeviceModel &device, int64_t perNode,
   if (links.nvlinks > 0 && !links.isPairwise) {
     const double one =
         device.generation >= Generation::Blackwell ? Link5 : Link;
-    entry["bw"] = fmt::format(
-        "{:g}GB/s", static_cast<double>(links.nvlinks) * one / 1e9);
-    document["provenance"]["links"] =
-        fmt::format("{} NVLinks a device of {:g} GB/s", links.nvlinks,
-                    one / 1e9);
+    entry["bw"] =
+        fmt::format("{:g}GB/s", static_cast<double>(links.nvlinks) * one / 1e9);
+    document["provenance"]["links"] = fmt::format(
+        "{} NVLinks a device of {:g} GB/s", links.nvlinks, one / 1e9);
   } else if (device.hasNvlink || links.isPairwise) {
     // A ring over all devices crosses PCIe: generation 4 before Hopper.
     const bool isFast = device.generation >= Generation::Hopper;

@@ -55,8 +55,8 @@ bool expandOne(const std::string &item, std::vector<std::string> &hosts) {
         *last - *first >= static_cast<int64_t>(MostHosts))
       return false;
     for (int64_t number = *first; number <= *last; ++number)
-      hosts.push_back(fmt::format("{}{:0{}}{}", before, number, low.size(),
-                                  after));
+      hosts.push_back(
+          fmt::format("{}{:0{}}{}", before, number, low.size(), after));
     if (hosts.size() > MostHosts)
       return false;
   }
@@ -106,10 +106,9 @@ Expected<Json> importSlurmTopology(std::string_view text,
     kind = isBlock ? "block" : "leaf switch";
     const auto names = expandHosts(fields["nodes"]);
     if (!names)
-      return importError(fmt::format("\"{}\" is not a list of hosts",
-                                     fields["nodes"]),
-                         fmt::format("line {}", i + 1),
-                         "write Nodes=name[1-4,7]");
+      return importError(
+          fmt::format("\"{}\" is not a list of hosts", fields["nodes"]),
+          fmt::format("line {}", i + 1), "write Nodes=name[1-4,7]");
     groups.push_back(*names);
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
@@ -164,8 +163,8 @@ Expected<std::optional<NodeKind>> kindOf(const Json &item, size_t index) {
   const Json &labels = at(at(item, "metadata"), "labels");
   std::string count = labelOf(labels, "nvidia.com/gpu.count");
   if (count.empty()) {
-    const Json &capacity = at(at(at(item, "status"), "capacity"),
-                              "nvidia.com/gpu");
+    const Json &capacity =
+        at(at(at(item, "status"), "capacity"), "nvidia.com/gpu");
     count = capacity.is_string() ? capacity.get<std::string>() : "";
   }
   const int64_t gpus = numberOf(count).value_or(0);
@@ -191,8 +190,7 @@ Expected<std::optional<NodeKind>> kindOf(const Json &item, size_t index) {
   constexpr double MiB = 1024.0 * 1024;
   const double memory =
       MiB * static_cast<double>(
-                numberOf(labelOf(labels, "nvidia.com/gpu.memory"))
-                    .value_or(0));
+                numberOf(labelOf(labels, "nvidia.com/gpu.memory")).value_or(0));
   if (kind.product.empty())
     return importError("a node with GPUs that names neither product nor a "
                        "known instance type",
@@ -226,8 +224,8 @@ Expected<Json> importKubernetesNodes(std::string_view json) {
       return kind.error();
     const Json &name = at(at(items[i], "metadata"), "name");
     if (*kind)
-      kinds[**kind].push_back(
-          name.is_string() ? name.get<std::string>() : fmt::format("{}", i));
+      kinds[**kind].push_back(name.is_string() ? name.get<std::string>()
+                                               : fmt::format("{}", i));
   }
   if (kinds.empty())
     return importError("no node has GPUs", "/items",
@@ -235,13 +233,12 @@ Expected<Json> importKubernetesNodes(std::string_view json) {
   if (kinds.size() > 1) {
     std::string list;
     for (const auto &[kind, names] : kinds)
-      list += fmt::format("{}{} x {} ({})", list.empty() ? "" : "; ",
-                          names.size(), kind.preset,
-                          fmt::join(names.begin(),
-                                    names.begin() +
-                                        static_cast<std::ptrdiff_t>(
-                                            std::min<size_t>(names.size(), 3)),
-                                    ", "));
+      list += fmt::format(
+          "{}{} x {} ({})", list.empty() ? "" : "; ", names.size(), kind.preset,
+          fmt::join(names.begin(),
+                    names.begin() + static_cast<std::ptrdiff_t>(
+                                        std::min<size_t>(names.size(), 3)),
+                    ", "));
     return Error{"MP1108", ExitCode::Unsupported,
                  "nodes of several kinds: " + list, "/items",
                  "select one kind, as kubectl get nodes -l "

@@ -179,8 +179,9 @@ int clusterDetect(const ClusterOptions &options, const Console &console) {
   if (!document)
     return console.fail(document.error());
   return finishDocument(
-      *document, "note: no GPU here (no nvidia-smi on PATH); local ranks on "
-                 "the processors",
+      *document,
+      "note: no GPU here (no nvidia-smi on PATH); local ranks on "
+      "the processors",
       options, console);
 }
 
@@ -193,9 +194,8 @@ int clusterCalibrate(const ClusterOptions &options, const Console &console) {
     auto step = readMeasured(text);
     if (!step)
       return console.fail(step.error());
-    const auto legal =
-        planner::estimate(step->work, planner::machineOf(*cluster),
-                          step->target, step->layout);
+    const auto legal = planner::estimate(
+        step->work, planner::machineOf(*cluster), step->target, step->layout);
     if (!legal) {
       Error error = legal.error();
       error.where = text + " on " + options.subject;
@@ -214,12 +214,11 @@ int clusterCalibrate(const ClusterOptions &options, const Console &console) {
          {"steps", Json::array()}};
   std::string note;
   for (size_t i = 0; i < steps.size(); ++i) {
-    own["steps"].push_back(
-        {{"target", steps[i].target.name},
-         {"layout", planner::layoutToJson(steps[i].layout)},
-         {"measured_seconds", steps[i].seconds},
-         {"predicted_seconds", rounded(fit.before[i])},
-         {"calibrated_seconds", rounded(fit.after[i])}});
+    own["steps"].push_back({{"target", steps[i].target.name},
+                            {"layout", planner::layoutToJson(steps[i].layout)},
+                            {"measured_seconds", steps[i].seconds},
+                            {"predicted_seconds", rounded(fit.before[i])},
+                            {"calibrated_seconds", rounded(fit.after[i])}});
     note += fmt::format("{}step {}: measured {:.4g} s, predicted {:.4g} s, "
                         "calibrated {:.4g} s",
                         i == 0 ? "" : "\n", i + 1, steps[i].seconds,

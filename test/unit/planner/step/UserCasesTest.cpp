@@ -35,8 +35,7 @@ Machine boxes(int64_t devices) {
   return machine;
 }
 
-Estimate priced(const char *target, const Machine &machine,
-                StepLayout layout) {
+Estimate priced(const char *target, const Machine &machine, StepLayout layout) {
   const Target own = *findTarget(target);
   const auto work = workOf(billion(), own.style);
   REQUIRE(work);
@@ -62,18 +61,16 @@ TEST_CASE("C39: Bytes a parameter are those of the target's accounting") {
   for (int64_t degree : {1, 8}) {
     const double ranks = static_cast<double>(degree);
     // 2 weight + 4 gradient + (4 + 8) over the ranks of dp.
-    StepMemory megatron =
-        priced("megatron", boxes(degree),
-               dataParallel(degree, Sharding::Optimizer))
-            .memory;
+    StepMemory megatron = priced("megatron", boxes(degree),
+                                 dataParallel(degree, Sharding::Optimizer))
+                              .memory;
     CHECK(megatron.parameters / count == Approx(2));
     CHECK(megatron.gradients / count == Approx(4));
     CHECK(megatron.optimizer / count == Approx(12 / ranks));
     // All of it over the ranks: 4 weight + 4 gradient + 8.
-    StepMemory sharded =
-        priced("torchtitan", boxes(degree),
-               dataParallel(degree, Sharding::Parameters))
-            .memory;
+    StepMemory sharded = priced("torchtitan", boxes(degree),
+                                dataParallel(degree, Sharding::Parameters))
+                             .memory;
     CHECK(sharded.parameters / count == Approx(4 / ranks));
     CHECK(sharded.optimizer / count == Approx(8 / ranks));
   }
