@@ -22,6 +22,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 EXPORT = HERE.parent / "models" / "export.py"
 
 
+class Product(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2, 2))
+
+    def forward(self, x):
+        return (x @ self.weight).sum()
+
+
 class Seeds:
     def __init__(self, binaries, corpus, folder):
         self.tool = pathlib.Path(binaries) / "monarch-plan"
@@ -38,24 +47,35 @@ class Seeds:
                               capture_output=True, text=True, check=True)
         return done.stdout
 
-    def model(self, name, *options):
-        """A model through every step: its files are seeds of five readers."""
-        file = self.folder / f"{name}.pt2"
-        subprocess.run([sys.executable, "-W", "ignore", EXPORT, name, "-o", file, "--dropout", "0",
-                        "--dynamic-batch", *options], check=True, stdout=subprocess.DEVNULL)
-        with zipfile.ZipFile(file) as archive:
-            inner = {entry.split("/", 1)[1]: archive.read(entry) for entry in archive.namelist()}
-        self.put("model", f"{name}.json", inner["models/model.json"])
-        self.put("json", f"{name}-weights.json",
-                 inner["data/weights/model_weights_config.json"])
-        self.put("graph", f"{name}.json", self.run("inspect", file, "--emit", "graph"))
+    def models(self):
+        """Models through every step. The smallest gives the large kinds: a
+        mutation of a short file is read quickly, and hits something."""
+        mlp = self.folder / "mlp.pt2"
+        subprocess.run([sys.executable, "-W", "ignore", EXPORT, "mlp", "-o", mlp, "--dropout", "0",
+                        "--dynamic-batch"], check=True, stdout=subprocess.DEVNULL)
+        product = self.folder / "product.pt2"
+        torch.export.save(torch.export.export(
+            Product(), (torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim("rows")},)), product)
+        self.put("model-file", "product.pt2", product.read_bytes())
+        self.put("archive", "product.pt2", product.read_bytes())
+        for file in (mlp, product):
+            with zipfile.ZipFile(file) as archive:
+                inner = {name.split("/", 1)[1]: archive.read(name) for name in archive.namelist()}
+            self.put("model", f"{file.stem}.json", inner["models/model.json"])
+            self.put("json", f"{file.stem}-weights.json",
+                     inner["data/weights/model_weights_config.json"])
+            self.put("graph", f"{file.stem}.json", self.run("inspect", file, "--emit", "graph"))
         for fix in ("dp=2", "tp=2", "pp=2"):
-            plan = f"{name}-{fix.replace('=', '')}"
-            self.run("plan", file, "--cluster", "cpu:2", "--global-batch", 4, "--fix", fix,
-                     "--optimizer", "sgd", "-o", f"{plan}.plan.json")
-            self.run("compile", f"{plan}.plan.json", file, "-o", plan)
-            self.put("plan", f"{plan}.json", (self.folder / f"{plan}.plan.json").read_text())
-            self.program(plan)
+            for file, reader in ((mlp, "plan"), (product, "program")):
+                name = f"{file.stem}-{fix.replace('=', '')}"
+                plan = self.folder / f"{name}.plan.json"
+                self.run("plan", file, "--cluster", "cpu:2", "--global-batch", 4, "--fix", fix,
+                         "--optimizer", "sgd", "-o", plan)
+                if reader == "plan":
+                    self.put("plan", f"{name}.json", plan.read_text())
+                else:
+                    self.run("compile", plan, file, "-o", name)
+                    self.program(name)
 
     def program(self, name):
         folder = self.folder / name
@@ -63,7 +83,7 @@ class Seeds:
         roles = [json.loads((folder / role["file"]).read_text()) for role in manifest["roles"]]
         whole = json.dumps({"manifest": manifest, "roles": roles})
         self.put("program", f"{name}.json", whole)
-        for expression in sorted(set(re.findall(r'"((?:\d+\*)?s\d[^"]*)"', whole)))[:20]:
+        for expression in sorted(set(re.findall(r'"((?:\d+\*)?s\d[^"]*)"', whole))):
             label = re.sub(r"[^0-9a-z]+", "-", expression)
             self.put("expression", label, expression)
 
@@ -108,23 +128,6 @@ class Seeds:
         self.put("json", "numbers.json", '[0, -1, 1.5e300, 9223372036854775807, "\\ud834\\udd1e"]')
 
 
-def small_model_file(seeds):
-    """A whole archive whose program is right."""
-    path = seeds.folder / "linear.pt2"
-
-    class Linear(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.ones(2))
-
-        def forward(self, x):
-            return (x * self.weight).sum()
-
-    torch.export.save(torch.export.export(Linear(), (torch.ones(3, 2),)), path)
-    seeds.put("model-file", "linear.pt2", path.read_bytes())
-    seeds.put("archive", "linear.pt2", path.read_bytes())
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", required=True)
@@ -132,10 +135,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="monarch-") as folder:
         seeds = Seeds(pathlib.Path(options.bin).resolve(), options.corpus, folder)
-        seeds.model("mlp")
+        seeds.models()
         seeds.archives()
         seeds.others()
-        small_model_file(seeds)
 
 
 if __name__ == "__main__":
