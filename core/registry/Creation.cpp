@@ -77,6 +77,25 @@ std::optional<OpRule> range(const OpView &op) {
   return rule;
 }
 
+/// eye(n), eye(n, m): ones where row and column agree.
+std::optional<OpRule> identityMatrix(const OpView &op) {
+  OpRule rule = unlabelled(op);
+  rule.results[0] = labels({"i", "j"});
+  rule.lower = [](Lowering &lowering) {
+    if (!lowering.splits("i") && !lowering.splits("j"))
+      return lowering.callItself();
+    Body body(lowering);
+    std::vector<Expr> shape = lowering.resultShape(0);
+    Local rows =
+        body.view(lowering.resultIndices(0, 0), {shape[0], Expr::constant(1)});
+    Local hits = lowering.writer.call(
+        "aten::eq.Tensor", {rows, lowering.resultIndices(0, 1)},
+        {OperandArg{0}, OperandArg{1}}, DType::Bool, shape);
+    lowering.results = {body.cast(hits, lowering.resultType(0))};
+  };
+  return rule;
+}
+
 } // namespace
 
 void addCreationRules(RuleTable &table) {
@@ -90,6 +109,8 @@ void addCreationRules(RuleTable &table) {
     table[name] = filledWith<-1, 0>;
   for (const char *name : {"aten::ones", "aten::new_ones", "aten::ones_like"})
     table[name] = filledWith<-1, 1>;
+  table["aten::eye"] = identityMatrix;
+  table["aten::eye.m"] = identityMatrix;
   table["aten::arange"] = range;
   table["aten::arange.start"] = range;
   table["aten::arange.start_step"] = range;

@@ -162,6 +162,8 @@ void addElementwiseRules(RuleTable &table) {
     table[name] = linearInFirst;
   table["aten::add.Tensor"] = linearSum;
   table["aten::sub.Tensor"] = linearSum;
+  table["aten::lerp.Scalar"] = linearSum;
+  table["aten::lerp.Tensor"] = linearSum;
   table["aten::mul.Tensor"] = linearProduct;
   table["aten::clone"] = cast;
   table["aten::_to_copy"] = cast;

@@ -76,6 +76,19 @@ std::optional<OpRule> flip(const OpView &op) {
   return rule;
 }
 
+/// roll(x, shifts, dims): without dims over all elements.
+std::optional<OpRule> roll(const OpView &op) {
+  const size_t rank = op.shape(0).size();
+  const std::vector<int64_t> dims = op.intsAt(2);
+  OpRule rule;
+  rule.operands = {dims.empty() ? Labels(rank) : numbered(rank)};
+  for (int64_t dim : dims)
+    rule.operands[0][wrapDim(dim, rank)] = {};
+  rule.results = rule.operands;
+  addLinear(rule, {0});
+  return rule;
+}
+
 /// histc(x, bins, min, max): counts of a part add up.
 std::optional<OpRule> histogram(const OpView &op) {
   OpRule rule;
@@ -188,6 +201,7 @@ void addSelectionRules(RuleTable &table) {
   table["aten::argmax"] = argument;
   table["aten::argmin"] = argument;
   table["aten::flip"] = flip;
+  table["aten::roll"] = roll;
   table["aten::histc"] = histogram;
   table["aten::scatter.src"] = scatterSource;
   table["aten::scatter.value"] = scatterValue;

@@ -194,9 +194,30 @@ def export_program(model, inputs, dynamic_batch=False):
                           f"{type(error).__name__}: {error}") from error
 
 
+def trace_program(model, inputs):
+    """torch.jit.trace of the model's forward; its own error where it cannot."""
+    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    if len(tensors) < len(inputs):
+        raise ExportError(f"{type(model).__name__} takes inputs that are no tensors, which a "
+                          "trace has not: " + ", ".join(set(inputs) - set(tensors)))
+    try:
+        return torch.jit.trace(model, example_kwarg_inputs=tensors, check_trace=False,
+                               strict=False)
+    except Exception as error:  # PyTorch raises many kinds
+        raise ExportError(f"torch.jit.trace cannot trace {type(model).__name__}: "
+                          f"{type(error).__name__}: {error}") from error
+
+
 def save(program, output):
     pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
-    torch.export.save(program, output)
+    if isinstance(program, torch.jit.ScriptModule):
+        try:
+            program.save(str(output))
+        except RuntimeError as error:  # a call of Python, as an autograd function
+            pathlib.Path(output).unlink(missing_ok=True)
+            raise ExportError(f"torch.jit cannot save this trace: {error}") from error
+    else:
+        torch.export.save(program, output)
 
 
 def describe(model, inputs, output):
@@ -231,7 +252,9 @@ def parse(arguments):
                         help="a model of the hub, a folder, or a config.json")
     parser.add_argument("--config", metavar="ARCHITECTURE",
                         help="instead of MODEL: a model type of transformers, as 'llama'")
-    parser.add_argument("-o", "--output", required=True, help="the .pt2 file")
+    parser.add_argument("-o", "--output", required=True, help="the .pt2 file, or .pt")
+    parser.add_argument("--format", choices=("pt2", "torchscript"), default="pt2",
+                        help="torchscript: a trace, whose batch is open where it can be")
     parser.add_argument("--set", type=assignment, action="append", default=[],
                         metavar="KEY=VALUE", help="a field of the configuration")
     parser.add_argument("--task", choices=list(TASKS), help="which head, where several exist")
@@ -250,6 +273,8 @@ def parse(arguments):
                         help="no weights at all: for planning")
     parser.add_argument("--seed", type=int, default=0, help="of random weights and inputs")
     options = parser.parse_args(arguments)
+    if options.format == "torchscript" and options.fake_weights:
+        parser.error("a trace has weights: leave out --fake-weights")
     if (options.model is None) == (options.config is None):
         parser.error("give MODEL or --config ARCHITECTURE")
     return options
@@ -268,7 +293,8 @@ def main(arguments=None):
             generator = torch.Generator().manual_seed(options.seed)
             inputs = example_inputs(model, options.batch, options.sequence, generator,
                                     labels=not options.no_labels)
-            program = export_program(model, inputs, options.dynamic_batch)
+            program = (trace_program(model, inputs) if options.format == "torchscript"
+                       else export_program(model, inputs, options.dynamic_batch))
         save(program, options.output)
     except ExportError as error:
         print(f"error: {error}", file=sys.stderr)

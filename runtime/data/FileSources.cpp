@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 namespace monarch::runtime {
@@ -22,6 +23,13 @@ namespace monarch::runtime {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Begins as a ZIP archive does, whatever its name.
+bool isArchive(const std::string &path) {
+  char head[2] = {};
+  return std::ifstream(path, std::ios::binary).read(head, 2) &&
+         head[0] == 'P' && head[1] == 'K';
+}
 
 /// Both floating, or both integers.
 bool isConvertible(DType from, DType to) {
@@ -146,7 +154,7 @@ Expected<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
   std::error_code ignored;
   if (fs::path(path).extension() == ".pt2")
     return openPt2Weights(path);
-  if (fs::path(path).extension() == ".pt")
+  if (isArchive(path))
     return openScriptWeights(path);
   auto weights = std::make_unique<SafetensorsWeights>();
   std::vector<std::string> paths{path};

@@ -99,11 +99,14 @@ public:
 private:
   [[noreturn]] void fail(std::string what) const {
     throw Refused({"MP1031", ExitCode::BadInput,
-                   "this TorchScript file cannot be read: " + std::move(what),
+                   "no TorchScript file that can be read: " + std::move(what),
                    path, "save the model again with torch.jit.save"});
   }
 
   void checkRecords() const {
+    for (const char *name : {"constants.pkl", "data.pkl"})
+      if (archive.find(name) == nullptr)
+        fail("this archive holds no TorchScript module");
     uint64_t code = 0;
     for (const auto &[name, record] : archive.records()) {
       if (record.isStored)

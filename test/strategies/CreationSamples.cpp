@@ -70,6 +70,13 @@ void addCreationSamples(SampleTable &table) {
     b.run("aten::scalar_tensor", {}, joined({2.5}, options()),
           Builder::Shape{});
   });
+  table["aten::eye"] = one([](Builder &b) {
+    b.run("aten::eye", {}, joined({int64_t(6)}, options()), {6, 6});
+  });
+  table["aten::eye.m"] = one([](Builder &b) {
+    b.run("aten::eye.m", {}, joined({int64_t(6), int64_t(4)}, options()),
+          {6, 4});
+  });
   table["aten::arange"] =
       one(range("aten::arange", {int64_t(8)}, 8, DType::Int64));
   table["aten::arange.start"] = one(

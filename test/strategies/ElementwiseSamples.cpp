@@ -161,6 +161,21 @@ void addElementwiseSamples(SampleTable &table) {
   };
   table["aten::_to_copy"] =
       several({cast(DType::Float64), cast(DType::Int64), cast(DType::Bool)});
+  table["aten::lerp.Tensor"] =
+      several({[](Builder &b) {
+                 b.run("aten::lerp.Tensor",
+                       {threeDims(b), threeDims(b), b.normal({5, 1})},
+                       operandArgs(3), {6, 5, 4});
+               },
+               [](Builder &b) {
+                 b.run("aten::lerp.Tensor",
+                       {b.normal({6, 1, 4}), threeDims(b), threeDims(b)},
+                       operandArgs(3), {6, 5, 4});
+               }});
+  table["aten::lerp.Scalar"] = one([](Builder &b) {
+    b.run("aten::lerp.Scalar", {threeDims(b), b.normal({5, 1})},
+          operandArgs(2, {0.3}), {6, 5, 4});
+  });
   table["aten::where.self"] = several(
       {[](Builder &b) {
          b.run("aten::where.self",

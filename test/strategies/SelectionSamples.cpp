@@ -50,6 +50,15 @@ void addSorting(SampleTable &table) {
   table["aten::flip"] = one([](Builder &b) {
     b.run("aten::flip", {operand(b)}, {OperandArg{0}, Dims{1}}, {6, 5, 4});
   });
+  table["aten::roll"] =
+      several({[](Builder &b) {
+                 b.run("aten::roll", {operand(b)},
+                       {OperandArg{0}, Dims{2}, Dims{1}}, {6, 5, 4});
+               },
+               [](Builder &b) {
+                 b.run("aten::roll", {operand(b)},
+                       {OperandArg{0}, Dims{-1, 3}, Dims{0, -1}}, {6, 5, 4});
+               }});
   table["aten::histc"] = one([](Builder &b) {
     b.run("aten::histc", {operand(b)},
           {OperandArg{0}, int64_t(3), int64_t(-1), int64_t(1)}, {3});
