@@ -218,6 +218,14 @@ std::vector<StepLayout> openLayouts(const Json &json, const Row &row) {
     if (layouts.empty())
       layouts = bases;
   }
+  if (!has(json, "recompute")) {
+    const std::vector<StepLayout> bases = layouts;
+    for (Recompute mode : {Recompute::CoreAttention, Recompute::Full})
+      for (StepLayout layout : bases) {
+        layout.recompute = mode;
+        layouts.push_back(layout);
+      }
+  }
   return layouts;
 }
 
