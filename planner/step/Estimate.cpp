@@ -17,96 +17,6 @@ std::string seconds(double value) {
                    : fmt::format("{:.2f} s", value);
 }
 
-/// All reasons against the layout, each with what would be legal.
-std::vector<std::string> violations(const ModelWork &work,
-                                    const Machine &machine,
-                                    const Target &target,
-                                    const StepLayout &layout) {
-  std::vector<std::string> list;
-  auto refuse = [&](bool isWrong, std::string why) {
-    if (isWrong)
-      list.push_back(std::move(why));
-  };
-  refuse(layout.devices() != machine.devices,
-         fmt::format("tp {} x pp {} x dp {} x cp {} = {} devices of {}",
-                     layout.tp, layout.pp, layout.dp, layout.cp,
-                     layout.devices(), machine.devices));
-  refuse(layout.tp > 1 && !target.hasTensor,
-         target.name + " has no tensor parallelism: tp 1");
-  refuse(layout.pp > 1 && !target.hasPipeline,
-         target.name + " has no pipelines: pp 1");
-  refuse(layout.cp > 1 && !target.hasContext,
-         target.name + " has no context parallelism: cp 1");
-  refuse(layout.ep > 1 && !target.hasExpert,
-         target.name + " has no expert parallelism: ep 1");
-  refuse(layout.chunks > 1 && (!target.hasInterleaving || layout.pp == 1),
-         fmt::format("{} chunks a stage want interleaved pipelines",
-                     layout.chunks));
-  refuse(layout.schedule != Schedule::OneForwardOneBackward &&
-             !target.hasZeroBubble,
-         target.name + " has no zero-bubble schedules: schedule 1f1b");
-  refuse(layout.sharding > target.maxSharding,
-         fmt::format("{} does not shard that far: zero 0 to {}", target.name,
-                     static_cast<int>(target.maxSharding)));
-  refuse(target.isFullySharded && layout.sharding < Sharding::Parameters,
-         target.name + " shards parameters: zero 3");
-  const int64_t ranks = layout.dp * layout.cp;
-  refuse(layout.shardGroup > 0 && !target.isFullySharded &&
-             !target.broadcastsShards,
-         target.name + " shards over all of dp: leave out dp_shard");
-  refuse(layout.shardGroup > 0 && ranks % layout.shardGroup != 0,
-         fmt::format("dp_shard {} does not divide dp x cp = {}",
-                     layout.shardGroup, ranks));
-  refuse(layout.isSequenceParallel && layout.tp == 1,
-         "sequence parallelism without tensor parallelism: sp 1");
-  refuse(layout.ep > 1 && ranks % layout.ep != 0,
-         fmt::format("ep {} does not divide dp x cp = {}", layout.ep, ranks));
-  bool hasExperts = false;
-  for (const BlockWork &block : work.kinds)
-    hasExperts |= block.expertParameters > 0;
-  refuse(layout.ep > 1 && !hasExperts, "a model without experts: ep 1");
-  refuse(static_cast<int64_t>(work.sequence) % layout.cp != 0,
-         fmt::format("cp {} does not divide the sequence of {}", layout.cp,
-                     work.sequence));
-  refuse(layout.precision == Precision::Fp8 && machine.device.fp8PeakFlops == 0,
-         machine.device.name + " has no FP8 products: bfloat16 or float16");
-  const int64_t layers = static_cast<int64_t>(work.layers.size());
-  refuse(layout.pp * layout.chunks > layers,
-         fmt::format("{} stages of {} chunks for {} layers", layout.pp,
-                     layout.chunks, layers));
-  int64_t placed = 0;
-  for (int64_t count : layout.stageLayers)
-    placed += count;
-  refuse(!layout.stageLayers.empty() && placed != layers,
-         fmt::format("stages of {} layers together for {}", placed, layers));
-  const int64_t rows = layout.dp * layout.microBatch;
-  refuse(layout.chunks > 1 && layout.globalBatch % rows == 0 &&
-             layout.globalBatch / rows % layout.pp != 0,
-         fmt::format("{} micro-batches over {} interleaved stages: a multiple "
-                     "of {}",
-                     layout.globalBatch / rows, layout.pp, layout.pp));
-  refuse(layout.globalBatch % rows != 0,
-         fmt::format("batch {} over dp {} x micro-batch {}: nearest {} and {}",
-                     layout.globalBatch, layout.dp, layout.microBatch,
-                     std::max(rows, layout.globalBatch / rows * rows),
-                     (layout.globalBatch / rows + 1) * rows));
-  for (const BlockWork &block : work.kinds)
-    for (const AttentionWork &attention : block.forward.attentions) {
-      const int64_t heads = static_cast<int64_t>(attention.heads.size);
-      if (heads % layout.tp == 0)
-        continue;
-      std::string legal;
-      for (int64_t degree = 1; degree <= std::min(heads, machine.devices);
-           ++degree)
-        if (heads % degree == 0 && machine.devices % degree == 0)
-          legal += (legal.empty() ? "" : ", ") + std::to_string(degree);
-      list.push_back(fmt::format("{} heads over tp {}: legal are {}", heads,
-                                 layout.tp, legal));
-      return list;
-    }
-  return list;
-}
-
 std::string bindingPart(const StepTime &time) {
   constexpr double MuchHost = 0.3;
   if (time.hostShare > MuchHost)
@@ -210,9 +120,16 @@ double modelFlops(const ModelWork &work) {
   return 3 * flops;
 }
 
+double usableBytes(const Machine &machine, const Target &target,
+                   double headroom) {
+  return machine.device.memoryBytes * (1 - headroom) - target.contextGiB * GiB;
+}
+
 Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
-                            const Target &target, const StepLayout &layout) {
-  std::vector<std::string> wrong = violations(work, machine, target, layout);
+                            const Target &target, const StepLayout &layout,
+                            double headroom) {
+  std::vector<std::string> wrong =
+      layoutViolations(work, machine, target, layout);
   if (!wrong.empty())
     return Error{"MP3302", ExitCode::Infeasible,
                  fmt::format("{}", fmt::join(wrong, "; ")), "",
@@ -235,8 +152,7 @@ Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
   result.modelFlopsShare =
       rows * modelFlops(work) /
       (result.time.seconds * peak * static_cast<double>(machine.devices));
-  result.usableBytes = machine.device.memoryBytes * (1 - MemoryHeadroom) -
-                       target.contextGiB * GiB;
+  result.usableBytes = usableBytes(machine, target, headroom);
   result.fits = result.memory.total <= result.usableBytes;
   result.binds = bindingPart(result.time);
   if (!machine.device.isMeasured)

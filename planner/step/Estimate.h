@@ -36,7 +36,19 @@ struct Estimate {
 /// MP3302 (exit 4): all that the target cannot express or that does not divide,
 /// with legal values.
 Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
-                            const Target &target, const StepLayout &layout);
+                            const Target &target, const StepLayout &layout,
+                            double headroom = MemoryHeadroom);
+
+/// All reasons against a layout, each with what would be legal; empty: none.
+std::vector<std::string> layoutViolations(const ModelWork &work,
+                                          const Machine &machine,
+                                          const Target &target,
+                                          const StepLayout &layout);
+/// What a layout may fill of a device's memory.
+double usableBytes(const Machine &machine, const Target &target,
+                   double headroom);
+/// Experts of a layer; 0: none.
+int64_t expertCount(const ModelWork &work);
 
 /// A screen of text, and the same as JSON (numbers of predictions in six
 /// digits).

@@ -43,7 +43,12 @@ struct StepLayout {
   std::optional<AttentionKernel> attention;
   /// Layers of each stage; empty: as even as can be, the first ones longer.
   std::vector<int64_t> stageLayers;
+  /// Recompute of each stage where they differ; empty: `recompute` on all.
+  std::vector<Recompute> stageRecompute;
 
+  Recompute recomputeOf(size_t stage) const {
+    return stageRecompute.empty() ? recompute : stageRecompute[stage];
+  }
   int64_t devices() const { return tp * pp * dp * cp; }
   double microBatches() const;
 };

@@ -144,6 +144,7 @@ Target readTarget(const Json &entry) {
   t.hasTensor = entry.value("tensor", true);
   t.hasPipeline = entry.value("pipeline", true);
   t.hasInterleaving = entry.value("interleaving", true);
+  t.hasSequence = t.hasTensor && entry.value("sequence", true);
   t.hasContext = entry.value("context", false);
   t.hasExpert = entry.value("expert", false);
   t.hasZeroBubble = entry.value("zero_bubble", false);

@@ -21,8 +21,8 @@ double layersInFlight(const StepLayout &layout, int64_t stage, double layers) {
   return std::min(behind + 1, count) * layers;
 }
 
-double MemoryModel::savedBytes(const BlockWork &block,
-                               const StepLayout &layout) const {
+double MemoryModel::savedBytes(const BlockWork &block, const StepLayout &layout,
+                               Recompute recompute) const {
   const BlockSplit split = splitOf(layout);
   double bytes = 0;
   const double boundary = block.boundary.at(split);
@@ -35,7 +35,7 @@ double MemoryModel::savedBytes(const BlockWork &block,
       scores += heads * attention.sequence * attention.keySequence *
                 target.scoreBytes;
   }
-  switch (layout.recompute) {
+  switch (recompute) {
   case Recompute::Full:
     return boundary;
   case Recompute::PerOp: {
@@ -74,27 +74,33 @@ double MemoryModel::backwardBytes(const BlockWork &block,
   return 4 * widest + 2 * block.boundary.at(split);
 }
 
-void MemoryModel::addStates(const StepLayout &layout, int64_t index,
-                            StepMemory &memory) const {
+StageHolds MemoryModel::holdsOf(const StepLayout &layout, int64_t index) const {
   const BlockSplit split = splitOf(layout);
   const std::vector<int64_t> counts =
       layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
   int64_t first = 0;
   for (int64_t stage = 0; stage < index; ++stage)
     first += counts[static_cast<size_t>(stage)];
-  double dense = 0, experts = 0;
-  for (int64_t i = first; i < first + counts[static_cast<size_t>(index)]; ++i) {
+  StageHolds holds;
+  const int64_t own = counts[static_cast<size_t>(index)];
+  holds.layers = static_cast<double>(own);
+  for (int64_t i = first; i < first + own; ++i) {
     const BlockWork &block = work.kinds[work.layers[static_cast<size_t>(i)]];
-    dense += block.tensorParameters / split.tensor + block.wholeParameters;
-    experts += block.expertParameters / split.expert;
+    holds.dense += block.denseParameters(split);
+    holds.experts += block.expertParameters / split.expert;
   }
   const bool isFirst = index == 0, isLast = index == layout.pp - 1;
   if (isFirst)
-    dense += work.embedding.parameters(split);
+    holds.dense += work.embedding.parameters(split);
   if (isLast)
-    dense += work.head.parameters(split);
+    holds.dense += work.head.parameters(split);
   if (isLast && !isFirst && work.isTied)
-    dense += work.embedding.tensorParameters / split.tensor;
+    holds.dense += work.embedding.tensorParameters / split.tensor;
+  return holds;
+}
+
+void MemoryModel::addStates(const StepLayout &layout, const StageHolds &holds,
+                            StepMemory &memory) const {
   const double ranks = layout.shardGroup
                            ? static_cast<double>(layout.shardGroup)
                            : static_cast<double>(layout.dp * layout.cp);
@@ -104,12 +110,14 @@ void MemoryModel::addStates(const StepLayout &layout, int64_t index,
   const bool isWhole =
       !(target.isFullySharded && layout.sharding >= Sharding::Parameters);
   auto share = [&](bool divides) {
-    return divides ? dense / ranks + experts / expertRanks : dense + experts;
+    return divides ? holds.dense / ranks + holds.experts / expertRanks
+                   : holds.dense + holds.experts;
   };
   memory.parameters = share(!isWhole) * target.restBytes;
   memory.gradients = share(!isWhole) * target.mainGradientBytes;
   memory.optimizer = share(isSharded) * target.optimizerStateBytes;
   if (!isWhole) {
+    const BlockSplit split = splitOf(layout);
     const double layer = (work.kinds[work.layers.back()].parameters(split));
     const double table = work.embedding.tensorParameters / split.tensor;
     // Two layers gathered in 16 bits, in and out of the buffer; gradients of
@@ -118,41 +126,57 @@ void MemoryModel::addStates(const StepLayout &layout, int64_t index,
   }
 }
 
-StepMemory MemoryModel::stage(const StepLayout &layout, int64_t index) const {
+LayerBytes MemoryModel::layerBytes(const StepLayout &layout,
+                                   Recompute recompute) const {
+  const BlockSplit split = splitOf(layout);
+  const BlockWork &block = work.kinds[work.layers.back()];
+  LayerBytes bytes;
+  bytes.boundary = block.boundary.at(split);
+  bytes.saved = savedBytes(block, layout, recompute);
+  switch (recompute) {
+  case Recompute::Full:
+    bytes.transient =
+        savedBytes(block, layout, Recompute::None) + 2 * bytes.boundary;
+    break;
+  case Recompute::PerOp:
+    bytes.transient = savedBytes(block, layout, Recompute::None);
+    break;
+  case Recompute::CoreAttention:
+  case Recompute::None:
+    bytes.transient = backwardBytes(block, layout);
+    break;
+  }
+  bytes.logits =
+      split.rows * work.sequence / split.context * work.vocabulary /
+      split.tensor *
+      (layout.chunks > 1 ? target.chunkedLogitBytes : target.logitBytes);
+  return bytes;
+}
+
+StepMemory MemoryModel::stageOf(const StepLayout &layout, int64_t index,
+                                Recompute recompute, const LayerBytes &bytes,
+                                const StageHolds &holds) const {
   StepMemory memory;
   memory.stage = index;
-  addStates(layout, index, memory);
-  const BlockSplit split = splitOf(layout);
-  const std::vector<int64_t> counts =
-      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
-  const double layers = static_cast<double>(counts[static_cast<size_t>(index)]);
-  const BlockWork &block = work.kinds[work.layers.back()];
-  const double boundary = block.boundary.at(split);
-  const double inFlight = layersInFlight(layout, index, layers);
-  memory.activations = inFlight * savedBytes(block, layout);
-  if (layout.recompute == Recompute::Full) {
-    // Each micro-batch also keeps what the stage sends on.
-    memory.activations += inFlight / layers * boundary;
-    StepLayout whole = layout;
-    whole.recompute = Recompute::None;
-    memory.layer = savedBytes(block, whole) + 2 * boundary;
-  } else if (layout.recompute == Recompute::PerOp) {
-    StepLayout whole = layout;
-    whole.recompute = Recompute::None;
-    memory.layer = savedBytes(block, whole);
-  }
-  if (layout.recompute == Recompute::None ||
-      layout.recompute == Recompute::CoreAttention)
-    memory.layer = backwardBytes(block, layout);
+  addStates(layout, holds, memory);
+  memory.activations =
+      layersInFlight(layout, index, holds.layers) * bytes.saved;
+  // Each micro-batch also keeps what the stage sends on.
+  if (recompute == Recompute::Full)
+    memory.activations += layersInFlight(layout, index, 1) * bytes.boundary;
+  memory.layer = bytes.transient;
   if (index == layout.pp - 1)
-    memory.logits =
-        split.rows * work.sequence / split.context * work.vocabulary /
-        split.tensor *
-        (layout.chunks > 1 ? target.chunkedLogitBytes : target.logitBytes);
+    memory.logits = bytes.logits;
   memory.total = memory.parameters + memory.gradients + memory.optimizer +
                  memory.gathered + memory.activations +
                  std::max(memory.logits, memory.layer);
   return memory;
+}
+
+StepMemory MemoryModel::stage(const StepLayout &layout, int64_t index) const {
+  const Recompute recompute = layout.recomputeOf(static_cast<size_t>(index));
+  return stageOf(layout, index, recompute, layerBytes(layout, recompute),
+                 holdsOf(layout, index));
 }
 
 StepMemory MemoryModel::price(const StepLayout &layout, bool onlyLast) const {
@@ -170,7 +194,7 @@ StepMemory MemoryModel::price(const StepLayout &layout, bool onlyLast) const {
 StepMemory MemoryModel::steady(const StepLayout &layout) const {
   StepMemory memory;
   memory.stage = layout.pp - 1;
-  addStates(layout, memory.stage, memory);
+  addStates(layout, holdsOf(layout, memory.stage), memory);
   memory.gathered = 0;
   memory.total = memory.parameters + memory.gradients + memory.optimizer;
   return memory;

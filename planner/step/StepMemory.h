@@ -26,6 +26,20 @@ struct StepMemory {
 
 enum class MemoryKind : uint8_t { Allocated, Reserved, Driver };
 
+/// Bytes of one layer that depend on a few of a layout's fields.
+struct LayerBytes {
+  /// Kept for the backward; what enters it; the most it needs for a moment.
+  double saved = 0, boundary = 0, transient = 0;
+  /// Of the last stage.
+  double logits = 0;
+};
+
+/// Elements of a stage's parameters on one rank, and its layers.
+struct StageHolds {
+  double dense = 0, experts = 0;
+  double layers = 0;
+};
+
 class MemoryModel {
 public:
   MemoryModel(const ModelWork &work, const Target &target)
@@ -34,16 +48,23 @@ public:
   /// The fullest stage, or the last one alone.
   StepMemory price(const StepLayout &layout, bool onlyLast = false) const;
   StepMemory stage(const StepLayout &layout, int64_t index) const;
+  /// The parts of `stage`: a search makes them once for many layouts.
+  LayerBytes layerBytes(const StepLayout &layout, Recompute recompute) const;
+  StageHolds holdsOf(const StepLayout &layout, int64_t index) const;
+  StepMemory stageOf(const StepLayout &layout, int64_t index,
+                     Recompute recompute, const LayerBytes &bytes,
+                     const StageHolds &holds) const;
   /// States between steps: of the last stage.
   StepMemory steady(const StepLayout &layout) const;
   /// What a measurement of this kind adds to allocated bytes.
   double overhead(MemoryKind kind, const StepMemory &memory) const;
 
 private:
-  void addStates(const StepLayout &layout, int64_t index,
+  void addStates(const StepLayout &layout, const StageHolds &holds,
                  StepMemory &memory) const;
   double backwardBytes(const BlockWork &block, const StepLayout &layout) const;
-  double savedBytes(const BlockWork &block, const StepLayout &layout) const;
+  double savedBytes(const BlockWork &block, const StepLayout &layout,
+                    Recompute recompute) const;
 
   const ModelWork &work;
   const Target &target;

@@ -47,13 +47,14 @@ static double slower(double device, double host) {
 }
 
 StepModel::Layer StepModel::layer(const BlockWork &block,
-                                  const StepLayout &layout) const {
+                                  const StepLayout &layout,
+                                  Recompute recompute) const {
   Layer layer;
   layer.time = blocks.price(block, splitOf(layout), layout.precision,
                             layout.attention.value_or(target.attention));
   const BlockTime &time = layer.time;
   double again = 0, launches = time.backwardLaunches;
-  switch (layout.recompute) {
+  switch (recompute) {
   case Recompute::Full:
     again = time.forward + time.forwardExchange;
     launches += time.forwardLaunches;
@@ -78,17 +79,17 @@ StepModel::Layer StepModel::layer(const BlockWork &block,
   return layer;
 }
 
-const StepModel::Blocks &StepModel::blocksOf(const StepLayout &layout) const {
+const StepModel::Blocks &StepModel::blocksOf(const StepLayout &layout,
+                                             Recompute recompute) const {
   const AttentionKernel kernel = layout.attention.value_or(target.attention);
   const BlockSplit split = splitOf(layout);
-  auto [entry, isNew] =
-      priced.try_emplace({split, layout.precision, kernel, layout.recompute,
-                          layout.recomputesMlp});
+  auto [entry, isNew] = priced.try_emplace(
+      {split, layout.precision, kernel, recompute, layout.recomputesMlp});
   Blocks &found = entry->second;
   if (!isNew)
     return found;
   for (const BlockWork &block : work.kinds)
-    found.kinds.push_back(layer(block, layout));
+    found.kinds.push_back(layer(block, layout, recompute));
   auto bothWays = [&](const BlockWork &block) {
     BlockTime own = blocks.price(block, split, Precision::Half, kernel);
     return own.forward + own.backward + own.forwardExchange +
@@ -119,52 +120,45 @@ double StepModel::sendSeconds(const StepLayout &layout) const {
 }
 
 std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
-                                                StepTime &time) const {
-  const Blocks &shared = blocksOf(layout);
-  const std::vector<Layer> &kinds = shared.kinds;
+                                                double sends) const {
   const BlockSplit split = splitOf(layout);
   const std::vector<int64_t> counts =
       layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  const Blocks &shared = blocksOf(layout);
   std::vector<Stage> list(counts.size());
   size_t next = 0;
-  const double sends = sendSeconds(layout);
   for (size_t index = 0; index < list.size(); ++index) {
     Stage &stage = list[index];
+    const std::vector<Layer> &kinds =
+        layout.stageRecompute.empty()
+            ? shared.kinds
+            : blocksOf(layout, layout.recomputeOf(index)).kinds;
     for (int64_t i = 0; i < counts[index] && next < work.layers.size(); ++i) {
       const int kind = work.layers[next++];
       stage.forward += kinds[kind].forward;
       stage.backward += kinds[kind].backward;
       stage.layers += 1;
       const BlockWork &block = work.kinds[kind];
-      stage.parameters +=
-          block.tensorParameters / split.tensor + block.wholeParameters;
+      stage.parameters += block.denseParameters(split);
       stage.expertParameters += block.expertParameters / split.expert;
     }
     stage.seconds = stage.forward + stage.backward + sends;
   }
   auto add = [&](Stage &stage, const BlockWork &block, double seconds) {
     stage.seconds += seconds;
-    stage.parameters +=
-        block.tensorParameters / split.tensor + block.wholeParameters;
+    stage.parameters += block.denseParameters(split);
   };
   add(list.front(), work.embedding, shared.embedding);
   add(list.back(), work.head, shared.head);
   if (work.isTied && list.size() > 1)
     list.back().parameters += work.embedding.tensorParameters / split.tensor;
   if (!machine.slowRanks.empty())
-    slowDown(layout, list);
-  const Layer &usual = kinds[work.layers.back()];
-  time.layer = usual.time;
-  time.layerForward = usual.forward;
-  time.layerBackward = usual.backward;
-  time.sends = sends;
-  double host = usual.time.forwardLaunches * constants.launchSeconds;
-  time.hostShare = std::pow(host / usual.forward, 4);
+    slowDown(layout, sends, list);
   return list;
 }
 
 /// All of a stage waits for its slowest rank.
-void StepModel::slowDown(const StepLayout &layout,
+void StepModel::slowDown(const StepLayout &layout, double sends,
                          std::vector<Stage> &list) const {
   const int64_t ranksOfStage = layout.tp * layout.cp * layout.dp;
   std::vector<double> factors(list.size(), 1);
@@ -174,7 +168,6 @@ void StepModel::slowDown(const StepLayout &layout,
   }
   for (size_t index = 0; index < list.size(); ++index) {
     Stage &stage = list[index];
-    const double sends = sendSeconds(layout);
     stage.forward *= factors[index];
     stage.backward *= factors[index];
     stage.seconds = sends + (stage.seconds - sends) * factors[index];
@@ -182,31 +175,55 @@ void StepModel::slowDown(const StepLayout &layout,
 }
 
 PipelineShape StepModel::pipeline(const StepLayout &layout) const {
-  StepTime time;
+  const double sends = sendSeconds(layout);
   PipelineShape shape;
-  for (const Stage &stage : stages(layout, time)) {
+  for (const Stage &stage : stages(layout, sends)) {
     // Embedding and head: a third of their work is forward.
-    const double rest =
-        stage.seconds - stage.forward - stage.backward - time.sends;
-    shape.forward.push_back(stage.forward + rest / 3 + time.sends / 2);
-    shape.backward.push_back(stage.backward + rest * 2 / 3 + time.sends / 2);
+    const double rest = stage.seconds - stage.forward - stage.backward - sends;
+    shape.forward.push_back(stage.forward + rest / 3 + sends / 2);
+    shape.backward.push_back(stage.backward + rest * 2 / 3 + sends / 2);
   }
   shape.microBatches = static_cast<int64_t>(layout.microBatches());
   shape.chunks = layout.chunks;
   return shape;
 }
 
-StepTime StepModel::price(const StepLayout &layout) const {
-  StepTime time;
-  const std::vector<Stage> list = stages(layout, time);
-  const double count = layout.microBatches();
-  double slowest = 0, sum = 0;
+StageFacts StepModel::factsOf(const StepLayout &layout) const {
+  const std::vector<Stage> list = stages(layout, sendSeconds(layout));
+  StageFacts facts;
   for (const Stage &stage : list) {
-    slowest = std::max(slowest, stage.seconds);
-    sum += stage.seconds;
+    facts.slowest = std::max(facts.slowest, stage.seconds);
+    facts.sum += stage.seconds;
+    facts.forward = std::max(facts.forward, stage.forward);
+    facts.backward = std::max(facts.backward, stage.backward);
+    facts.parameters = std::max(facts.parameters, stage.parameters);
+    facts.experts = std::max(facts.experts, stage.expertParameters);
   }
-  double pipeline = count * slowest;
-  double ramp = (sum - slowest) / static_cast<double>(layout.chunks);
+  facts.firstLayers = list.front().layers;
+  facts.firstParameters = list.front().parameters;
+  facts.firstExperts = list.front().expertParameters;
+  return facts;
+}
+
+StepTime StepModel::price(const StepLayout &layout) const {
+  return combine(layout, blocksOf(layout), factsOf(layout),
+                 sendSeconds(layout));
+}
+
+StepTime StepModel::combine(const StepLayout &layout, const Blocks &shared,
+                            const StageFacts &facts, double sends) const {
+  StepTime time;
+  const Layer &usual = shared.kinds[work.layers.back()];
+  time.layer = usual.time;
+  time.layerForward = usual.forward;
+  time.layerBackward = usual.backward;
+  const double host = usual.time.forwardLaunches * constants.launchSeconds;
+  const double hostShare = host / usual.forward;
+  time.hostShare = hostShare * hostShare * hostShare * hostShare;
+  const double count = layout.microBatches();
+  double pipeline = count * facts.slowest;
+  double ramp =
+      (facts.sum - facts.slowest) / static_cast<double>(layout.chunks);
   switch (layout.schedule) {
   case Schedule::OneForwardOneBackward:
     pipeline += ramp;
@@ -220,39 +237,35 @@ StepTime StepModel::price(const StepLayout &layout) const {
   }
   // A device that waits is cooler, and then faster.
   const double idle =
-      std::max(0.0, 1 - count * (slowest - time.sends) / pipeline);
+      std::max(0.0, 1 - count * (facts.slowest - sends) / pipeline);
   pipeline *= 1 - constants.powerHeadroom * idle;
-  time.stage = count * slowest;
+  time.stage = count * facts.slowest;
   time.bubble = pipeline - time.stage;
   time.exchange =
       count * (time.layer.forwardExchange + time.layer.backwardExchange) *
       static_cast<double>(work.layers.size()) / static_cast<double>(layout.pp);
-  time.sends *= count;
+  time.sends = sends * count;
   if (target.isFullySharded)
-    addFullySharded(layout, list, time);
+    addFullySharded(layout, facts, time);
   else
-    addReplicated(layout, list, time);
+    addReplicated(layout, facts, time);
   time.seconds = time.stage + time.bubble + time.data + time.optimizer +
                  constants.stepSeconds;
   return time;
 }
 
 void StepModel::addFullySharded(const StepLayout &layout,
-                                const std::vector<Stage> &list,
-                                StepTime &time) const {
+                                const StageFacts &facts, StepTime &time) const {
   const double ranks = static_cast<double>(layout.dp * layout.cp);
   const double stride = static_cast<double>(layout.tp);
   const double count = layout.microBatches();
-  const double layers = list.front().layers;
-  const double own =
-      list.front().parameters - work.embedding.parameters(splitOf(layout));
-  const double perLayer =
-      (layout.pp == 1 ? list.front().parameters -
-                            work.embedding.parameters(splitOf(layout)) -
-                            work.head.parameters(splitOf(layout))
-                      : own) /
-      layers;
-  const double experts = list.front().expertParameters / layers;
+  const double layers = std::max(1.0, facts.firstLayers);
+  double own =
+      facts.firstParameters - work.embedding.parameters(splitOf(layout));
+  if (layout.pp == 1)
+    own -= work.head.parameters(splitOf(layout));
+  const double perLayer = own / layers;
+  const double experts = facts.firstExperts / layers;
   auto ring = [&](Collective kind, double bytes) {
     if (layout.shardGroup == 0)
       return network.ring(kind, bytes, ranks, stride);
@@ -295,23 +308,16 @@ void StepModel::addFullySharded(const StepLayout &layout,
   }
   const double table = work.embedding.tensorParameters / stride;
   time.data += 2 * count * ring(Collective::AllGather, 2 * table);
-  const double total = list.front().parameters + list.front().expertParameters;
+  const double total = facts.firstParameters + facts.firstExperts;
   time.optimizer = kernels.memory(total / ranks * target.optimizerBytes *
                                   constants.optimizerTraffic);
 }
 
-void StepModel::addReplicated(const StepLayout &layout,
-                              const std::vector<Stage> &list,
+void StepModel::addReplicated(const StepLayout &layout, const StageFacts &facts,
                               StepTime &time) const {
   const double ranks = static_cast<double>(layout.dp * layout.cp);
   const double stride = static_cast<double>(layout.tp);
-  double parameters = 0, experts = 0, forward = 0, backward = 0;
-  for (const Stage &stage : list) {
-    parameters = std::max(parameters, stage.parameters);
-    experts = std::max(experts, stage.expertParameters);
-    forward = std::max(forward, stage.forward);
-    backward = std::max(backward, stage.backward);
-  }
+  const double parameters = facts.parameters, experts = facts.experts;
   const double expertCopies =
       std::max(1.0, ranks / static_cast<double>(layout.ep));
   const double expertStride = stride * static_cast<double>(layout.ep);
@@ -327,8 +333,8 @@ void StepModel::addReplicated(const StepLayout &layout,
     return std::max(Shown * seconds, seconds - window);
   };
   const double chunks = static_cast<double>(layout.chunks);
-  const double backwardWindow = target.dataOverlap * backward / chunks;
-  const double forwardWindow = target.dataOverlap * forward / chunks;
+  const double backwardWindow = target.dataOverlap * facts.backward / chunks;
+  const double forwardWindow = target.dataOverlap * facts.forward / chunks;
   const bool isSharded = layout.sharding >= Sharding::Optimizer;
   const double all = parameters + experts;
   auto update = [&](double bytes) {

@@ -29,6 +29,20 @@ struct StepTime {
   double layerForward = 0, layerBackward = 0;
 };
 
+/// All that the rest of a step sees of its stages. A step takes no less time
+/// when any of these grows but for `forward` and `backward`, which hide
+/// communication: what a bound over many cuts rests on.
+struct StageFacts {
+  /// Seconds of one micro-batch, both ways with its sends: of the slowest
+  /// stage, and of all together.
+  double slowest = 0, sum = 0;
+  /// The largest of any stage: seconds of its layers, elements on one rank.
+  double forward = 0, backward = 0;
+  double parameters = 0, experts = 0;
+  /// Of the first stage.
+  double firstLayers = 0, firstParameters = 0, firstExperts = 0;
+};
+
 class StepModel {
 public:
   StepModel(const ModelWork &work, const Machine &machine, const Target &target,
@@ -38,16 +52,8 @@ public:
   /// The pipeline for the event simulation; sends keep their stage busy.
   PipelineShape pipeline(const StepLayout &layout) const;
 
-private:
   struct Layer {
     BlockTime time;
-    double forward = 0, backward = 0;
-  };
-  struct Stage {
-    double seconds = 0;
-    double layers = 0;
-    /// Elements on this rank.
-    double parameters = 0, expertParameters = 0;
     double forward = 0, backward = 0;
   };
   /// Prices that depend on a few of a layout's fields: many layouts share them.
@@ -56,16 +62,37 @@ private:
     /// Both ways.
     double embedding = 0, head = 0;
   };
+  /// Valid as long as the model.
+  const Blocks &blocksOf(const StepLayout &layout) const {
+    return blocksOf(layout, layout.recompute);
+  }
+  const Blocks &blocksOf(const StepLayout &layout, Recompute recompute) const;
+  /// Of a stage and one micro-batch.
+  double sendSeconds(const StepLayout &layout) const;
+  StageFacts factsOf(const StepLayout &layout) const;
+  /// The step for stages like these; `factsOf` the layout's own gives its
+  /// price.
+  StepTime combine(const StepLayout &layout, const Blocks &shared,
+                   const StageFacts &facts, double sends) const;
+
+private:
+  struct Stage {
+    double seconds = 0;
+    double layers = 0;
+    /// Elements on this rank.
+    double parameters = 0, expertParameters = 0;
+    double forward = 0, backward = 0;
+  };
+  std::vector<Stage> stages(const StepLayout &layout, double sends) const;
+  void slowDown(const StepLayout &layout, double sends,
+                std::vector<Stage> &list) const;
   using BlocksKey =
       std::tuple<BlockSplit, Precision, AttentionKernel, Recompute, bool>;
-  const Blocks &blocksOf(const StepLayout &layout) const;
-  Layer layer(const BlockWork &block, const StepLayout &layout) const;
-  std::vector<Stage> stages(const StepLayout &layout, StepTime &time) const;
-  double sendSeconds(const StepLayout &layout) const;
-  void slowDown(const StepLayout &layout, std::vector<Stage> &list) const;
-  void addFullySharded(const StepLayout &layout,
-                       const std::vector<Stage> &stages, StepTime &time) const;
-  void addReplicated(const StepLayout &layout, const std::vector<Stage> &stages,
+  Layer layer(const BlockWork &block, const StepLayout &layout,
+              Recompute recompute) const;
+  void addFullySharded(const StepLayout &layout, const StageFacts &facts,
+                       StepTime &time) const;
+  void addReplicated(const StepLayout &layout, const StageFacts &facts,
                      StepTime &time) const;
 
   const ModelWork &work;

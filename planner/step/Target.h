@@ -76,8 +76,9 @@ struct Target {
   double contextGiB = 1.6;
   /// What it can express.
   Sharding maxSharding = Sharding::Optimizer;
-  bool hasTensor = true, hasPipeline = true, hasInterleaving = true,
-       hasContext = false, hasExpert = false, hasZeroBubble = false;
+  bool hasTensor = true, hasSequence = true, hasPipeline = true,
+       hasInterleaving = true, hasContext = false, hasExpert = false,
+       hasZeroBubble = false;
 };
 
 const std::vector<Target> &targets();

@@ -94,9 +94,11 @@ struct BlockWork {
   Extent boundary;
   bool operator==(const BlockWork &) const = default;
 
+  double denseParameters(const BlockSplit &split) const {
+    return tensorParameters / split.tensor + wholeParameters;
+  }
   double parameters(const BlockSplit &split) const {
-    return tensorParameters / split.tensor + wholeParameters +
-           expertParameters / split.expert;
+    return denseParameters(split) + expertParameters / split.expert;
   }
 };
 

@@ -1,0 +1,234 @@
+//===- main.cpp - how fast and how good the search of layouts is ----------===//
+//
+//   planner-bench [--data FILE --sources FILE] [--runs N]
+//
+// Times the choice for large models (median of the runs), counts bounds a
+// second, and sets the layouts that experts published against the search's own.
+//
+//===----------------------------------------------------------------------===//
+#include "bench/ground_truth/Row.h"
+#include "planner/choose/Compare.h"
+#include "planner/choose/LayoutSearch.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <set>
+
+using namespace monarch;
+using namespace monarch::bench;
+using namespace monarch::planner;
+
+namespace {
+
+double now() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+Machine boxes(const char *device, int64_t devices) {
+  Machine machine;
+  machine.device = *findDevice(device);
+  machine.devices = devices;
+  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
+  machine.nics = machine.device.nics;
+  return machine;
+}
+
+ModelShape llama(int64_t layers, int64_t hidden, int64_t heads,
+                 int64_t mlpHidden) {
+  ModelShape shape;
+  shape.family = ModelFamily::Llama;
+  shape.isGated = true;
+  shape.isTied = false;
+  shape.layers = layers;
+  shape.hidden = hidden;
+  shape.heads = heads;
+  shape.kvHeads = 8;
+  shape.headDim = 128;
+  shape.mlpHidden = mlpHidden;
+  shape.vocabulary = 128256;
+  shape.sequence = 8192;
+  return shape;
+}
+
+/// As its paper says: 61 layers of which 3 are dense, 256 experts, latent
+/// attention.
+ModelShape deepSeek() {
+  ModelShape shape = llama(61, 7168, 128, 18432);
+  shape.kvHeads = 128;
+  shape.vocabulary = 129280;
+  shape.sequence = 4096;
+  ExpertShape experts;
+  experts.count = 256;
+  experts.perToken = 8;
+  experts.hidden = experts.sharedHidden = 2048;
+  experts.denseLayers = 3;
+  shape.experts = experts;
+  shape.latent = LatentShape{1536, 512};
+  return shape;
+}
+
+struct Query {
+  const char *name;
+  ModelShape model;
+  const char *device;
+  int64_t devices, globalBatch;
+  double limitSeconds;
+};
+
+void timeQueries(int runs) {
+  const Query queries[] = {{"70B, 512 H100", llama(80, 8192, 64, 28672),
+                            "H100-SXM5-80GB", 512, 1024, 0.2},
+                           {"405B, 16384 H100", llama(126, 16384, 128, 53248),
+                            "H100-SXM5-80GB", 16384, 2048, 0.5},
+                           {"671B experts, 2048 H100", deepSeek(),
+                            "H100-SXM5-80GB", 2048, 15360, 1.0}};
+  fmt::print("{:<24} {:>8} {:>7} {:>8} {:>9} {:>7} {:>9} {:>7}  choice\n",
+             "query", "seconds", "limit", "step s", "bounded", "priced",
+             "too large", "gap %");
+  for (const char *name : {"megatron", "torchtitan"})
+    for (const Query &query : queries) {
+      const Target target = *findTarget(name);
+      auto work = workFor(query.model, target.style);
+      if (!work)
+        continue;
+      const Machine machine = boxes(query.device, query.devices);
+      LayoutRequest request;
+      request.globalBatch = query.globalBatch;
+      std::vector<double> times;
+      Expected<LayoutChoice> choice = Error{};
+      for (int run = 0; run < runs; ++run) {
+        const double begin = now();
+        choice = chooseLayout(*work, machine, target, request);
+        times.push_back(now() - begin);
+      }
+      std::sort(times.begin(), times.end());
+      const double median = times[times.size() / 2];
+      if (!choice) {
+        fmt::print("{:<24} {:>8.3f} {:>7.1f} {}: {}\n", query.name, median,
+                   query.limitSeconds, name, toString(choice.error()));
+        continue;
+      }
+      fmt::print(
+          "{:<24} {:>8.3f} {:>7.1f} {:>8.3f} {:>9} {:>7} {:>9} {:>7.2f}  "
+          "{}: {}\n",
+          query.name, median, query.limitSeconds, choice->best.time.seconds,
+          choice->bounded, choice->priced, choice->overMemory,
+          100 * choice->gap(), name, shortName(choice->best.layout));
+    }
+  // Every candidate of the space, nothing pruned.
+  for (const Query &query : queries) {
+    const Target target = *findTarget("megatron");
+    auto work = workFor(query.model, target.style);
+    const Machine machine = boxes(query.device, query.devices);
+    LayoutRequest request;
+    request.globalBatch = query.globalBatch;
+    LayoutSearch search(*work, machine, target, request);
+    std::vector<double> times;
+    int64_t count = 0;
+    for (int run = 0; run < runs; ++run) {
+      const double begin = now();
+      count = search.boundAll();
+      times.push_back(now() - begin);
+    }
+    std::sort(times.begin(), times.end());
+    fmt::print("bounds of {}: {} in {:.3f} s, {:.2f} million a second\n",
+               query.name, count, times[times.size() / 2],
+               1e-6 * static_cast<double>(count) / times[times.size() / 2]);
+  }
+}
+
+/// Sources whose rows are layouts that experts chose, not sweeps.
+bool isExpert(const Row &row) {
+  static const std::set<std::string> keys = {
+      "SC'21 T1",      "Korthikanti T5",  "MT-NLG",
+      "Megatron 2020", "NeMo 24.07",      "NeMo 24.03",
+      "Bridge dense",  "Bridge MoE",      "Megatron-Core r0.8",
+      "torchtitan",    "torchtitan 2025", "AutoModel",
+      "fms-fsdp",      "MegaScale"};
+  return keys.contains(row.source->key) && !row.isSuspect && row.seconds > 0;
+}
+
+/// Of the layouts that a row may stand for, the fastest that fits, else the
+/// first.
+std::optional<Estimate> expertOf(const Row &row, const ModelWork &work,
+                                 std::string &refusal) {
+  std::optional<Estimate> best;
+  for (const StepLayout &layout : row.layouts) {
+    auto own = estimate(work, row.machine, row.target, layout);
+    if (!own) {
+      refusal = own.error().what;
+      continue;
+    }
+    const bool isBetter =
+        !best || (own->fits && !best->fits) ||
+        (own->fits == best->fits &&
+         (own->fits ? own->time.seconds < best->time.seconds
+                    : own->memory.total < best->memory.total));
+    if (isBetter)
+      best = std::move(*own);
+  }
+  return best;
+}
+
+int compareExperts(const std::string &data, const std::string &sourcesPath) {
+  auto sources = readSources(sourcesPath);
+  if (!sources)
+    return 3;
+  auto reading = readRows(data, *sources);
+  if (!reading)
+    return 3;
+  int count = 0, legal = 0, fitting = 0, near = 0;
+  constexpr double Near = 0.05;
+  for (const Row &row : reading->rows) {
+    if (!isExpert(row))
+      continue;
+    auto work = workFor(row.model, row.target.style);
+    if (!work)
+      continue;
+    ++count;
+    LayoutRequest request;
+    request.globalBatch = row.layouts[0].globalBatch;
+    request.precision = row.layouts[0].precision;
+    std::string refusal;
+    auto expert = expertOf(row, *work, refusal);
+    auto choice = chooseLayout(*work, row.machine, row.target, request);
+    if (!expert) {
+      fmt::print("{:<46} refused: {}\n", row.id, refusal);
+      continue;
+    }
+    ++legal;
+    fitting += expert->fits;
+    if (!choice) {
+      fmt::print("{:<46} no choice: {}\n", row.id, choice.error().what);
+      continue;
+    }
+    const double longer = expert->time.seconds / choice->best.time.seconds - 1;
+    if (expert->fits && longer <= Near) {
+      ++near;
+      continue;
+    }
+    fmt::print("{:<46} {} | ours {}: {}\n", row.id, shortName(expert->layout),
+               shortName(choice->best.layout), whyLost(*expert, choice->best));
+  }
+  fmt::print("expert layouts: {}; legal {}, fit {}, fit and within {:.0f} % of "
+             "the search's own: {} ({:.0f} %)\n",
+             count, legal, fitting, 100 * Near, near, 100.0 * near / count);
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Speed and quality of the search of layouts");
+  std::string data, sources;
+  int runs = 9;
+  app.add_option("--data", data);
+  app.add_option("--sources", sources);
+  app.add_option("--runs", runs)->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  timeQueries(runs);
+  return data.empty() ? 0 : compareExperts(data, sources);
+}

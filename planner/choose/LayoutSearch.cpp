@@ -1,0 +1,456 @@
+//===- LayoutSearch.cpp - best first through the space of layouts ---------===//
+#include "planner/choose/LayoutSearch.h"
+
+#include "planner/choose/StageCut.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace monarch::planner {
+
+namespace {
+
+constexpr double Never = std::numeric_limits<double>::infinity();
+
+using FamilyKey = std::tuple<int64_t, int64_t, int64_t, int64_t, Sharding>;
+FamilyKey familyOf(const StepLayout &layout) {
+  return {layout.tp, layout.pp, layout.cp, layout.ep, layout.sharding};
+}
+
+} // namespace
+
+LayoutSearch::LayoutSearch(const ModelWork &work, const Machine &machine,
+                           const Target &target, const LayoutRequest &request)
+    : work(work), target(target), slowRanks(machine.slowRanks),
+      request(request), layouts(work, machine, target, request),
+      model(work, machine, target, builtInConstants()),
+      memory(work, machine, target),
+      usable(usableBytes(machine, target, request.headroom)),
+      stepSeconds(builtInConstants().stepSeconds),
+      kindCounts(work.kinds.size(), 0) {
+  for (int kind : work.layers)
+    ++kindCounts[static_cast<size_t>(kind)];
+}
+
+void LayoutSearch::apply(const LayoutVariant &variant, StepLayout &layout) {
+  layout.chunks = variant.chunks;
+  layout.schedule = variant.schedule;
+  layout.sharding = variant.sharding;
+  layout.shardGroup = variant.shardGroup;
+}
+
+LayoutSearch::Shared LayoutSearch::sharedOf(const StepLayout &degrees,
+                                            Recompute recompute) const {
+  StepLayout layout = degrees;
+  layout.recompute = recompute;
+  Shared shared;
+  shared.blocks = &model.blocksOf(layout);
+  shared.bytes = memory.layerBytes(layout, recompute);
+  layout.chunks = 2;
+  shared.chunkedBytes = memory.layerBytes(layout, recompute);
+  shared.leastSeconds = Never;
+  for (size_t kind = 0; kind < kindCounts.size(); ++kind) {
+    if (kindCounts[kind] == 0)
+      continue;
+    const StepModel::Layer &layer = shared.blocks->kinds[kind];
+    const double count = static_cast<double>(kindCounts[kind]);
+    shared.forward += count * layer.forward;
+    shared.backward += count * layer.backward;
+    shared.leastSeconds =
+        std::min(shared.leastSeconds, layer.forward + layer.backward);
+    shared.mostForward = std::max(shared.mostForward, layer.forward);
+    shared.mostBackward = std::max(shared.mostBackward, layer.backward);
+  }
+  relax(degrees, shared);
+  // A stage with a slow rank hides more.
+  for (const auto &[rank, factor] : slowRanks) {
+    shared.relaxed.forward *= std::max(1.0, factor);
+    shared.relaxed.backward *= std::max(1.0, factor);
+  }
+  return shared;
+}
+
+/// The least that the slowest stage can take, whatever the cut: no stage has
+/// more than a few layers above the even share.
+double LayoutSearch::slowestOf(const StepLayout &degrees,
+                               const Shared &shared) const {
+  const double first = shared.blocks->embedding, last = shared.blocks->head;
+  const double stages = static_cast<double>(degrees.pp);
+  const double total = shared.forward + shared.backward + first + last;
+  const double average = std::max({total / stages, first, last});
+  const int64_t layers = static_cast<int64_t>(work.layers.size());
+  const double one = shared.leastSeconds;
+  if (work.kinds.size() > 1 || !request.pins.stageLayers.empty())
+    return average;
+  // Equal layers: the least of the few possible times with room for all.
+  const int64_t low =
+      std::max<int64_t>(0, layers / degrees.pp - LayoutSpace::CutSlack);
+  const int64_t high =
+      (layers + degrees.pp - 1) / degrees.pp + LayoutSpace::CutSlack;
+  auto room = [&](double limit, double extra) {
+    const double count = std::floor((limit - extra) / one * (1 + 1e-12));
+    return std::clamp<double>(count, 0, static_cast<double>(high));
+  };
+  double least = Never;
+  for (int64_t count = low; count <= high; ++count)
+    for (double extra : {0.0, first, last}) {
+      const double limit = static_cast<double>(count) * one + extra;
+      if (limit < average * (1 - 1e-12) || limit >= least)
+        continue;
+      if (room(limit, first) + room(limit, last) +
+              (stages - 2) * room(limit, 0) >=
+          static_cast<double>(layers))
+        least = limit;
+    }
+  return std::isfinite(least) ? least : average;
+}
+
+void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
+  const BlockSplit split = splitOf(degrees);
+  LayerElements elements;
+  elements.leastDense = elements.leastExperts = Never;
+  for (size_t kind = 0; kind < kindCounts.size(); ++kind) {
+    if (kindCounts[kind] == 0)
+      continue;
+    const BlockWork &block = work.kinds[kind];
+    const double dense = block.denseParameters(split),
+                 experts = block.expertParameters / split.expert;
+    const double count = static_cast<double>(kindCounts[kind]);
+    elements.allDense += count * dense;
+    elements.allExperts += count * experts;
+    elements.leastDense = std::min(elements.leastDense, dense);
+    elements.leastExperts = std::min(elements.leastExperts, experts);
+  }
+  const double first = work.embedding.denseParameters(split);
+  double last = work.head.denseParameters(split);
+  StageFacts &facts = shared.relaxed;
+  const double ends = shared.blocks->embedding + shared.blocks->head;
+  facts.sum = shared.forward + shared.backward + ends;
+  if (degrees.pp == 1) {
+    facts.slowest = facts.sum;
+    facts.forward = shared.forward;
+    facts.backward = shared.backward;
+    facts.parameters = facts.firstParameters = elements.allDense + first + last;
+    facts.experts = facts.firstExperts = elements.allExperts;
+    facts.firstLayers = static_cast<double>(work.layers.size());
+    return;
+  }
+  if (work.isTied)
+    last += work.embedding.tensorParameters / split.tensor;
+  const int64_t layers = static_cast<int64_t>(work.layers.size());
+  const double stages = static_cast<double>(degrees.pp);
+  double low = static_cast<double>(
+      std::max<int64_t>(0, layers / degrees.pp - LayoutSpace::CutSlack));
+  double high = static_cast<double>((layers + degrees.pp - 1) / degrees.pp +
+                                    LayoutSpace::CutSlack);
+  if (!request.pins.stageLayers.empty()) {
+    low = 0;
+    high = static_cast<double>(layers);
+  }
+  facts.slowest = slowestOf(degrees, shared);
+  facts.forward = high * shared.mostForward;
+  facts.backward = high * shared.mostBackward;
+  facts.parameters =
+      std::max((elements.allDense + first + last) / stages,
+               low * elements.leastDense + std::max(first, last));
+  facts.experts = elements.allExperts / stages;
+  facts.firstLayers = low;
+  facts.firstParameters = low * elements.leastDense + first;
+  facts.firstExperts = low * elements.leastExperts;
+}
+
+double LayoutSearch::degreesBound(const StepLayout &degrees,
+                                  const Shared &shared) const {
+  const StageFacts &facts = shared.relaxed;
+  const double count = degrees.microBatches();
+  const int64_t layers = static_cast<int64_t>(work.layers.size());
+  const bool interleaves = target.hasInterleaving && degrees.pp > 1 &&
+                           static_cast<int64_t>(count) % degrees.pp == 0;
+  double share = interleaves ? static_cast<double>(degrees.pp) /
+                                   static_cast<double>(layers)
+                             : 1;
+  if (target.hasZeroBubble)
+    share = std::min(share, 0.03);
+  const double ramp = share * (facts.sum - facts.slowest);
+  return count * facts.slowest + (1 - builtInConstants().powerHeadroom) * ramp +
+         stepSeconds;
+}
+
+double LayoutSearch::bound(const StepLayout &layout,
+                           const Shared &shared) const {
+  const double sends = model.sendSeconds(layout);
+  StageFacts facts = shared.relaxed;
+  if (!request.pins.stageLayers.empty()) {
+    facts = model.factsOf(layout);
+  } else {
+    facts.slowest += sends;
+    facts.sum += sends * static_cast<double>(layout.pp);
+  }
+  return model.combine(layout, *shared.blocks, facts, sends).seconds;
+}
+
+double LayoutSearch::bound(const StepLayout &degrees, Recompute recompute,
+                           const LayoutVariant &variant) {
+  StepLayout layout = degrees;
+  layout.recompute = recompute;
+  apply(variant, layout);
+  layout.stageLayers = request.pins.stageLayers;
+  return bound(layout, sharedOf(degrees, recompute));
+}
+
+StageHolds LayoutSearch::holdsOf(const StepLayout &layout, int64_t stage,
+                                 int64_t first, int64_t count) const {
+  const BlockSplit split = splitOf(layout);
+  StageHolds holds;
+  holds.layers = static_cast<double>(count);
+  auto add = [&](int kind, double times) {
+    const BlockWork &block = work.kinds[static_cast<size_t>(kind)];
+    holds.dense += times * block.denseParameters(split);
+    holds.experts += times * block.expertParameters / split.expert;
+  };
+  if (work.kinds.size() == 1)
+    add(0, holds.layers);
+  else
+    for (int64_t i = first; i < first + count; ++i)
+      add(work.layers[static_cast<size_t>(i)], 1);
+  const bool isFirst = stage == 0, isLast = stage == layout.pp - 1;
+  if (isFirst)
+    holds.dense += work.embedding.denseParameters(split);
+  if (isLast)
+    holds.dense += work.head.denseParameters(split);
+  if (isLast && !isFirst && work.isTied)
+    holds.dense += work.embedding.tensorParameters / split.tensor;
+  return holds;
+}
+
+double LayoutSearch::bytesOver(const StepLayout &layout,
+                               const Shared &shared) const {
+  const std::vector<int64_t> counts =
+      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  const LayerBytes &bytes =
+      layout.chunks > 1 ? shared.chunkedBytes : shared.bytes;
+  double most = 0;
+  int64_t first = 0;
+  for (int64_t stage = 0; stage < layout.pp; ++stage) {
+    const int64_t count = counts[static_cast<size_t>(stage)];
+    const StepMemory own =
+        memory.stageOf(layout, stage, layout.recompute, bytes,
+                       holdsOf(layout, stage, first, count));
+    most = std::max(most, own.total);
+    first += count;
+  }
+  return most - usable;
+}
+
+std::vector<int64_t> LayoutSearch::bestCut(const StepLayout &layout,
+                                           const Shared &shared) const {
+  StageCutProblem problem;
+  problem.stages = layout.pp;
+  problem.layers = static_cast<int64_t>(work.layers.size());
+  problem.slack = LayoutSpace::CutSlack;
+  std::vector<double> before = {0};
+  for (int kind : work.layers) {
+    const StepModel::Layer &layer =
+        shared.blocks->kinds[static_cast<size_t>(kind)];
+    before.push_back(before.back() + layer.forward + layer.backward);
+  }
+  problem.seconds = [&](int64_t stage, int64_t first, int64_t count) {
+    double seconds = before[static_cast<size_t>(first + count)] -
+                     before[static_cast<size_t>(first)];
+    if (stage == 0)
+      seconds += shared.blocks->embedding;
+    if (stage == layout.pp - 1)
+      seconds += shared.blocks->head;
+    return seconds;
+  };
+  problem.fits = [&](int64_t stage, int64_t first, int64_t count) {
+    return memory
+               .stageOf(layout, stage, layout.recompute, shared.bytes,
+                        holdsOf(layout, stage, first, count))
+               .total <= usable;
+  };
+  return cutStages(problem);
+}
+
+std::optional<LayoutSearch::Found> LayoutSearch::price(StepLayout &layout,
+                                                       const Shared &shared) {
+  std::optional<Found> best;
+  const double sends = model.sendSeconds(layout);
+  bool isBalanced = false;
+  auto tryCut = [&](std::vector<int64_t> cut) {
+    layout.stageLayers = std::move(cut);
+    const double over = bytesOver(layout, shared);
+    lastOver = std::min(lastOver, over);
+    if (over > 0)
+      return;
+    const StageFacts facts = model.factsOf(layout);
+    isBalanced =
+        facts.slowest <= (shared.relaxed.slowest + sends) * (1 + 1e-12);
+    Found found;
+    found.layout = layout;
+    found.seconds = model.combine(layout, *shared.blocks, facts, sends).seconds;
+    if (!best || found.seconds < best->seconds)
+      best = std::move(found);
+  };
+  lastOver = Never;
+  for (std::vector<int64_t> &cut : layouts.fixedCuts(layout, layout.chunks))
+    tryCut(std::move(cut));
+  if (!isBalanced && layouts.hasFreeCuts(layout.pp, layout.chunks)) {
+    layout.stageLayers.clear();
+    std::vector<int64_t> cut = bestCut(layout, shared);
+    if (!cut.empty())
+      tryCut(std::move(cut));
+  }
+  layout.stageLayers.clear();
+  return best;
+}
+
+std::optional<LayoutSearch::Found>
+LayoutSearch::price(const StepLayout &degrees, Recompute recompute,
+                    const LayoutVariant &variant) {
+  StepLayout layout = degrees;
+  layout.recompute = recompute;
+  apply(variant, layout);
+  return price(layout, sharedOf(degrees, recompute));
+}
+
+int64_t LayoutSearch::boundAll() {
+  int64_t count = 0;
+  for (const StepLayout &degrees : layouts.degrees()) {
+    StepLayout layout = degrees;
+    const std::vector<LayoutVariant> variants = layouts.variants(degrees);
+    for (Recompute recompute : layouts.recomputes()) {
+      layout.recompute = recompute;
+      const Shared shared = sharedOf(degrees, recompute);
+      for (const LayoutVariant &variant : variants) {
+        apply(variant, layout);
+        count += bound(layout, shared) > 0;
+      }
+    }
+  }
+  return count;
+}
+
+LayoutSearch::Result LayoutSearch::run(size_t families, bool isFirstEnough) {
+  Result result;
+  struct Group {
+    double bound;
+    size_t index;
+    bool operator<(const Group &other) const {
+      return std::tie(bound, index) < std::tie(other.bound, other.index);
+    }
+  };
+  std::vector<Group> groups;
+  const std::vector<StepLayout> &all = layouts.degrees();
+  const std::vector<Recompute> &modes = layouts.recomputes();
+  if (modes.empty())
+    return result;
+  for (size_t index = 0; index < all.size(); ++index)
+    // The first mode makes least again.
+    groups.push_back(
+        {degreesBound(all[index], sharedOf(all[index], modes.front())), index});
+  std::sort(groups.begin(), groups.end());
+  std::map<FamilyKey, Found> best;
+  // The worst of the families that are wanted: what is above cannot matter.
+  double limit = Never;
+  auto setLimit = [&] {
+    if (best.size() < families)
+      return;
+    std::vector<double> seconds;
+    for (const auto &[key, found] : best)
+      seconds.push_back(found.seconds);
+    std::nth_element(seconds.begin(),
+                     seconds.begin() + static_cast<ptrdiff_t>(families - 1),
+                     seconds.end());
+    limit = seconds[families - 1];
+  };
+  double least = Never;
+  struct Candidate {
+    double bound;
+    size_t mode, variant;
+  };
+  std::vector<Candidate> candidates;
+  std::vector<Shared> shared(modes.size());
+  for (const Group &group : groups) {
+    if (group.bound > limit)
+      break;
+    StepLayout layout = all[group.index];
+    const std::vector<LayoutVariant> variants = layouts.variants(layout);
+    candidates.clear();
+    for (size_t mode = 0; mode < modes.size(); ++mode) {
+      layout.recompute = modes[mode];
+      shared[mode] = sharedOf(layout, modes[mode]);
+      for (size_t index = 0; index < variants.size(); ++index) {
+        apply(variants[index], layout);
+        layout.stageLayers = request.pins.stageLayers;
+        const double own = bound(layout, shared[mode]);
+        ++result.bounded;
+        if (own <= limit)
+          candidates.push_back({own, mode, index});
+      }
+    }
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Candidate &a, const Candidate &b) {
+                return std::tie(a.bound, a.mode, a.variant) <
+                       std::tie(b.bound, b.mode, b.variant);
+              });
+    for (const Candidate &candidate : candidates) {
+      if (candidate.bound > limit)
+        break;
+      layout.recompute = modes[candidate.mode];
+      apply(variants[candidate.variant], layout);
+      ++result.priced;
+      std::optional<Found> found = price(layout, shared[candidate.mode]);
+      auto note = [&](Found &known) {
+        known.bound = candidate.bound;
+        known.degrees = group.index;
+        known.variant = candidate.mode * variants.size() + candidate.variant;
+      };
+      if (!found) {
+        ++result.overMemory;
+        Found large;
+        large.layout = layout;
+        large.seconds = candidate.bound;
+        note(large);
+        if (lastOver < result.closestOver || !result.closest) {
+          result.closest = large;
+          result.closestOver = lastOver;
+        }
+        if (!result.tooLarge || large.isBefore(*result.tooLarge))
+          result.tooLarge = std::move(large);
+        continue;
+      }
+      note(*found);
+      least = std::min(least, candidate.bound);
+      auto [entry, isNew] = best.try_emplace(familyOf(found->layout), *found);
+      if (!isNew && found->isBefore(entry->second))
+        entry->second = std::move(*found);
+      setLimit();
+      if (isFirstEnough)
+        break;
+    }
+    if (isFirstEnough && !best.empty())
+      break;
+    if (request.onProgress) {
+      SearchProgress progress{result.bounded, result.priced, 0, group.bound};
+      for (const auto &[key, found] : best)
+        if (progress.bestSeconds == 0 || found.seconds < progress.bestSeconds)
+          progress.bestSeconds = found.seconds;
+      if (!request.onProgress(progress)) {
+        result.isComplete = false;
+        // Degrees that were not opened are no faster than the next one's bound.
+        least = std::min(least, group.bound);
+        break;
+      }
+    }
+  }
+  for (auto &[key, found] : best)
+    result.families.push_back(std::move(found));
+  std::sort(result.families.begin(), result.families.end(),
+            [](const Found &a, const Found &b) { return a.isBefore(b); });
+  result.boundSeconds = least;
+  return result;
+}
+
+} // namespace monarch::planner

@@ -1,0 +1,105 @@
+//===- LayoutSearch.h - best first through the space of layouts -----------===//
+//
+// Degrees are opened in the order of a bound that all their variants share.
+// Each variant of an open one gets its own bound, from the step model itself,
+// asked for stages at least as good as any cut of the layers can make them.
+// What the bound does not rule out is cut, checked for memory and priced. The
+// search ends where no bound can beat the last of the families that are wanted.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "planner/choose/LayoutSpace.h"
+
+#include <map>
+
+namespace monarch::planner {
+
+class LayoutSearch {
+public:
+  LayoutSearch(const ModelWork &work, const Machine &machine,
+               const Target &target, const LayoutRequest &request);
+
+  struct Found {
+    StepLayout layout;
+    double seconds = 0, bound = 0;
+    /// Place in the space: ties go to the first.
+    size_t degrees = 0, variant = 0;
+    bool isBefore(const Found &other) const {
+      return std::tie(seconds, degrees, variant) <
+             std::tie(other.seconds, other.degrees, other.variant);
+    }
+  };
+  struct Result {
+    /// Best of each family, the fastest first.
+    std::vector<Found> families;
+    double boundSeconds = 0;
+    /// The lowest bound of what memory rules out, with the even cut.
+    std::optional<Found> tooLarge;
+    /// Of all that does not fit, what comes closest; bytes over.
+    std::optional<Found> closest;
+    double closestOver = 0;
+    int64_t candidates = 0, bounded = 0, priced = 0, overMemory = 0;
+    bool isComplete = true;
+  };
+  Result run() { return run(request.alternatives + 1, false); }
+  /// Ends with the first layout that fits.
+  Result anyThatFits() { return run(1, true); }
+
+  /// Never above `price`; for tests and figures.
+  double bound(const StepLayout &degrees, Recompute recompute,
+               const LayoutVariant &variant);
+  /// With the best cut; none if nothing fits.
+  std::optional<Found> price(const StepLayout &degrees, Recompute recompute,
+                             const LayoutVariant &variant);
+  /// Bounds all candidates of the space, as `run` would if it ruled none out.
+  int64_t boundAll();
+  const LayoutSpace &space() const { return layouts; }
+
+private:
+  /// What all variants of degrees share under one recompute mode.
+  struct Shared {
+    const StepModel::Blocks *blocks = nullptr;
+    LayerBytes bytes, chunkedBytes;
+    /// Sums over all layers, and the least and most of one.
+    double forward = 0, backward = 0;
+    double leastSeconds = 0, mostForward = 0, mostBackward = 0;
+    StageFacts relaxed;
+  };
+  struct LayerElements {
+    double dense = 0, experts = 0;
+    double allDense = 0, allExperts = 0;
+    double leastDense = 0, leastExperts = 0;
+  };
+  Result run(size_t families, bool isFirstEnough);
+  Shared sharedOf(const StepLayout &degrees, Recompute recompute) const;
+  /// Lower bounds of the facts of any cut, without sends.
+  void relax(const StepLayout &degrees, Shared &shared) const;
+  double slowestOf(const StepLayout &degrees, const Shared &shared) const;
+  double degreesBound(const StepLayout &degrees, const Shared &shared) const;
+  double bound(const StepLayout &layout, const Shared &shared) const;
+  std::optional<Found> price(StepLayout &layout, const Shared &shared);
+  /// Bytes over what may be used, of the fullest stage; at most 0: fits.
+  double bytesOver(const StepLayout &layout, const Shared &shared) const;
+  /// The cut with the fastest slowest stage of those that fit.
+  std::vector<int64_t> bestCut(const StepLayout &layout,
+                               const Shared &shared) const;
+  StageHolds holdsOf(const StepLayout &layout, int64_t stage, int64_t first,
+                     int64_t count) const;
+  static void apply(const LayoutVariant &variant, StepLayout &layout);
+
+  const ModelWork &work;
+  const Target &target;
+  const decltype(Machine::slowRanks) &slowRanks;
+  const LayoutRequest &request;
+  LayoutSpace layouts;
+  StepModel model;
+  MemoryModel memory;
+  double usable;
+  double stepSeconds;
+  std::vector<int64_t> kindCounts;
+  /// Of the variant that was priced last: bytes over for its even cut.
+  double lastOver = 0;
+};
+
+} // namespace monarch::planner
