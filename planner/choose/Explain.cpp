@@ -2,7 +2,7 @@
 #include "planner/choose/Explain.h"
 
 #include "planner/choose/Compare.h"
-#include "planner/choose/LayoutSearch.h"
+#include "planner/choose/Infeasible.h"
 #include "planner/choose/PinNames.h"
 
 #include <algorithm>
@@ -51,8 +51,7 @@ WhyNot whyNot(const ModelWork &work, const Machine &machine,
                                      : result.closest ? &*result.closest
                                                       : nullptr;
   if (!found) {
-    auto refused = chooseLayout(work, machine, target, asked);
-    answer.reason = refused ? std::string("no layout") : refused.error().what;
+    answer.reason = violationsOf(work, machine, target, asked);
     return answer;
   }
   auto priced =

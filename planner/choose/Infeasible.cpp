@@ -174,6 +174,30 @@ Error whyNothingFits(const ModelWork &work, const Machine &machine,
       fmt::format("{}; {}", larger, leverOf(work, machine, target, closest))};
 }
 
+std::string violationsOf(const ModelWork &work, const Machine &machine,
+                         const Target &target, const LayoutRequest &request) {
+  const LayoutPins &pins = request.pins;
+  StepLayout layout;
+  layout.tp = pins.tp.value_or(1);
+  layout.pp = pins.pp.value_or(1);
+  layout.cp = pins.cp.value_or(1);
+  layout.ep = pins.ep.value_or(1);
+  const int64_t others = layout.tp * layout.pp * layout.cp;
+  layout.dp = pins.dp.value_or(std::max<int64_t>(1, machine.devices / others));
+  layout.chunks = pins.chunks.value_or(1);
+  layout.microBatch = pins.microBatch.value_or(1);
+  layout.sharding = pins.sharding.value_or(
+      target.isFullySharded ? Sharding::Parameters : Sharding::None);
+  layout.shardGroup = pins.shardGroup.value_or(0);
+  layout.schedule = pins.schedule.value_or(Schedule::OneForwardOneBackward);
+  layout.isSequenceParallel = pins.isSequenceParallel.value_or(false);
+  layout.stageLayers = pins.stageLayers;
+  layout.globalBatch = request.globalBatch;
+  const auto list = layoutViolations(work, machine, target, layout);
+  return list.empty() ? target.name + " has no such layout here"
+                      : fmt::format("{}", fmt::join(list, "; "));
+}
+
 Error whyPinsConflict(const ModelWork &work, const Machine &machine,
                       const Target &target, const LayoutRequest &request,
                       const LayoutSearch::Result &result) {
@@ -195,8 +219,10 @@ Error whyPinsConflict(const ModelWork &work, const Machine &machine,
   LayoutSearch::Result found = result;
   for (uint32_t bits : subsets) {
     conflicting.pins = someOf(request.pins, bits);
-    if (bits == all)
+    if (bits == all) {
+      found = result;
       break;
+    }
     found = anyThatFits(work, machine, target, conflicting);
     if (found.families.empty())
       break;
@@ -208,36 +234,13 @@ Error whyPinsConflict(const ModelWork &work, const Machine &machine,
         fmt::format("{} could be {}", name,
                     legalValues(work, machine, target, conflicting, name)));
   }
-  std::string why;
-  if (found.closest) {
-    why = fmt::format("{:.1f} GiB too many a device at the least",
-                      found.closestOver / GiB);
-  } else {
-    // What a plain layout with these pins violates.
-    const LayoutPins &pins = conflicting.pins;
-    StepLayout layout;
-    layout.tp = pins.tp.value_or(1);
-    layout.pp = pins.pp.value_or(1);
-    layout.cp = pins.cp.value_or(1);
-    layout.ep = pins.ep.value_or(1);
-    const int64_t others = layout.tp * layout.pp * layout.cp;
-    layout.dp =
-        pins.dp.value_or(std::max<int64_t>(1, machine.devices / others));
-    layout.chunks = pins.chunks.value_or(1);
-    layout.microBatch = pins.microBatch.value_or(1);
-    layout.sharding = pins.sharding.value_or(
-        target.isFullySharded ? Sharding::Parameters : Sharding::None);
-    layout.schedule = pins.schedule.value_or(Schedule::OneForwardOneBackward);
-    layout.isSequenceParallel = pins.isSequenceParallel.value_or(false);
-    layout.globalBatch = request.globalBatch;
-    why = fmt::format(
-        "{}", fmt::join(layoutViolations(work, machine, target, layout), "; "));
-    if (why.empty())
-      why = target.name + " has no such layout here";
-  }
+  const std::string why =
+      found.closest ? fmt::format("{:.1f} GiB too many a device at the least",
+                                  found.closestOver / GiB)
+                    : violationsOf(work, machine, target, conflicting);
   return {"MP3311", ExitCode::Infeasible,
-          fmt::format("{} {} be honoured{}: {}", fmt::join(names, ", "),
-                      "cannot", names.size() > 1 ? " together" : "", why),
+          fmt::format("{} cannot be honoured{}: {}", fmt::join(names, ", "),
+                      names.size() > 1 ? " together" : "", why),
           "", fmt::format("{}", fmt::join(ways, "; "))};
 }
 

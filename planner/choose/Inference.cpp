@@ -37,6 +37,8 @@ Expected<InferenceEstimate> estimateInference(const ModelWork &work,
   layout.tp = tp;
   layout.pp = pp;
   layout.microBatch = layout.globalBatch = request.concurrency;
+  if (target.isFullySharded)
+    layout.sharding = Sharding::Parameters;
   Machine replica = machine;
   replica.devices = tp * pp;
   const auto wrong = layoutViolations(work, replica, target, layout);

@@ -244,7 +244,8 @@ double LayoutSearch::bytesOver(const StepLayout &layout,
 }
 
 std::vector<int64_t> LayoutSearch::bestCut(const StepLayout &layout,
-                                           const Shared &shared) const {
+                                           const Shared &shared,
+                                           double mostElements) const {
   StageCutProblem problem;
   problem.stages = layout.pp;
   problem.layers = static_cast<int64_t>(work.layers.size());
@@ -265,25 +266,44 @@ std::vector<int64_t> LayoutSearch::bestCut(const StepLayout &layout,
     return seconds;
   };
   problem.fits = [&](int64_t stage, int64_t first, int64_t count) {
-    return memory
-               .stageOf(layout, stage, layout.recompute, shared.bytes,
-                        holdsOf(layout, stage, first, count))
-               .total <= usable;
+    const StageHolds holds = holdsOf(layout, stage, first, count);
+    const bool isCounted = stage == 0 || !target.isFullySharded;
+    return (!isCounted || holds.dense + holds.experts <= mostElements) &&
+           memory.stageOf(layout, stage, layout.recompute, shared.bytes, holds)
+                   .total <= usable;
   };
   return cutStages(problem);
 }
 
-std::optional<LayoutSearch::Found> LayoutSearch::price(StepLayout &layout,
-                                                       const Shared &shared) {
+/// Elements of the stage that the reductions and the update wait for.
+double LayoutSearch::mostElements(const StepLayout &layout,
+                                  std::vector<int64_t> cut) const {
+  if (cut.empty())
+    cut = layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  double most = 0;
+  int64_t first = 0;
+  for (int64_t stage = 0; stage < layout.pp; ++stage) {
+    const int64_t count = cut[static_cast<size_t>(stage)];
+    const StageHolds holds = holdsOf(layout, stage, first, count);
+    if (stage == 0 || !target.isFullySharded)
+      most = std::max(most, holds.dense + holds.experts);
+    first += count;
+  }
+  return most;
+}
+
+std::optional<LayoutSearch::Found>
+LayoutSearch::price(StepLayout &layout, const Shared &shared, double limit) {
   std::optional<Found> best;
   const double sends = model.sendSeconds(layout);
   bool isBalanced = false;
+  // The slowest stage's seconds; 0 where it does not fit.
   auto tryCut = [&](std::vector<int64_t> cut) {
     layout.stageLayers = std::move(cut);
     const double over = bytesOver(layout, shared);
     lastOver = std::min(lastOver, over);
     if (over > 0)
-      return;
+      return 0.0;
     const StageFacts facts = model.factsOf(layout);
     isBalanced =
         facts.slowest <= (shared.relaxed.slowest + sends) * (1 + 1e-12);
@@ -292,15 +312,33 @@ std::optional<LayoutSearch::Found> LayoutSearch::price(StepLayout &layout,
     found.seconds = model.combine(layout, *shared.blocks, facts, sends).seconds;
     if (!best || found.seconds < best->seconds)
       best = std::move(found);
+    return facts.slowest;
   };
   lastOver = Never;
   for (std::vector<int64_t> &cut : layouts.fixedCuts(layout, layout.chunks))
     tryCut(std::move(cut));
-  if (!isBalanced && layouts.hasFreeCuts(layout.pp, layout.chunks)) {
-    layout.stageLayers.clear();
-    std::vector<int64_t> cut = bestCut(layout, shared);
-    if (!cut.empty())
-      tryCut(std::move(cut));
+  if (layouts.hasFreeCuts(layout.pp, layout.chunks)) {
+    // First for the slowest stage, then with ever less in the largest: a step
+    // also reduces and updates what that one holds. Until nothing can be won.
+    constexpr double Worth = 1e-9;
+    StageFacts facts = shared.relaxed;
+    facts.slowest += sends;
+    facts.sum += sends * static_cast<double>(layout.pp);
+    double most = Never;
+    if (isBalanced)
+      most = mostElements(layout, {}) * (1 - Worth);
+    while (true) {
+      const double least =
+          model.combine(layout, *shared.blocks, facts, sends).seconds;
+      if (least > limit || (best && best->seconds <= least * (1 + Worth)))
+        break;
+      layout.stageLayers.clear();
+      std::vector<int64_t> cut = bestCut(layout, shared, most);
+      if (cut.empty())
+        break;
+      most = mostElements(layout, cut) * (1 - Worth);
+      facts.slowest = std::max(facts.slowest, tryCut(std::move(cut)));
+    }
   }
   layout.stageLayers.clear();
   return best;
@@ -312,7 +350,7 @@ LayoutSearch::price(const StepLayout &degrees, Recompute recompute,
   StepLayout layout = degrees;
   layout.recompute = recompute;
   apply(variant, layout);
-  return price(layout, sharedOf(degrees, recompute));
+  return price(layout, sharedOf(degrees, recompute), Never);
 }
 
 int64_t LayoutSearch::boundAll() {
@@ -401,7 +439,7 @@ LayoutSearch::Result LayoutSearch::run(size_t families, bool isFirstEnough) {
       layout.recompute = modes[candidate.mode];
       apply(variants[candidate.variant], layout);
       ++result.priced;
-      std::optional<Found> found = price(layout, shared[candidate.mode]);
+      std::optional<Found> found = price(layout, shared[candidate.mode], limit);
       auto note = [&](Found &known) {
         known.bound = candidate.bound;
         known.degrees = group.index;

@@ -78,12 +78,16 @@ private:
   double slowestOf(const StepLayout &degrees, const Shared &shared) const;
   double degreesBound(const StepLayout &degrees, const Shared &shared) const;
   double bound(const StepLayout &layout, const Shared &shared) const;
-  std::optional<Found> price(StepLayout &layout, const Shared &shared);
+  /// Cuts are improved only where that can come below the limit.
+  std::optional<Found> price(StepLayout &layout, const Shared &shared,
+                             double limit);
   /// Bytes over what may be used, of the fullest stage; at most 0: fits.
   double bytesOver(const StepLayout &layout, const Shared &shared) const;
-  /// The cut with the fastest slowest stage of those that fit.
-  std::vector<int64_t> bestCut(const StepLayout &layout,
-                               const Shared &shared) const;
+  /// The cut with the fastest slowest stage of those that fit and whose stages
+  /// hold no more elements.
+  std::vector<int64_t> bestCut(const StepLayout &layout, const Shared &shared,
+                               double mostElements) const;
+  double mostElements(const StepLayout &layout, std::vector<int64_t> cut) const;
   StageHolds holdsOf(const StepLayout &layout, int64_t stage, int64_t first,
                      int64_t count) const;
   static void apply(const LayoutVariant &variant, StepLayout &layout);

@@ -57,8 +57,8 @@ public:
 private:
   void addDegrees();
   void addStages(const StepLayout &layout);
-  double boundOf(const StepLayout &layout,
-                 const std::vector<int64_t> &stages) const;
+  double boundOf(const StepLayout &layout, const std::vector<int64_t> &stages,
+                 const std::vector<double> &allLayers) const;
   std::optional<Priced> price(const Candidate &candidate) const;
   std::optional<Priced> price(const StepLayout &layout,
                               const std::vector<StageRun> &runs) const;
@@ -141,6 +141,15 @@ void MixedSearch::addStages(const StepLayout &degrees) {
       if (!allows(candidate.layout))
         continue;
       candidate.stages.assign(parts.size(), 0);
+      std::vector<double> allLayers;
+      for (const std::unique_ptr<StepModel> &model : models) {
+        const StepModel::Blocks &blocks = model->blocksOf(candidate.layout);
+        double all = 0;
+        for (int kind : work.layers)
+          all += blocks.kinds[static_cast<size_t>(kind)].forward +
+                 blocks.kinds[static_cast<size_t>(kind)].backward;
+        allLayers.push_back(all);
+      }
       // Counts as digits of a number: the next one is the least increment.
       auto next = [&] {
         for (size_t part = 0; part < parts.size(); ++part) {
@@ -157,27 +166,24 @@ void MixedSearch::addStages(const StepLayout &degrees) {
         if (pp > layers || (pp > 1 && !target.hasPipeline) ||
             (request.pins.pp && *request.pins.pp != pp))
           continue;
-        candidate.bound = boundOf(candidate.layout, candidate.stages);
+        candidate.bound =
+            boundOf(candidate.layout, candidate.stages, allLayers);
         candidates.push_back(candidate);
       }
     }
 }
 
 /// Layers shared out by speed, in fractions; sends and reductions left out.
+/// `allLayers`: seconds of all layers on each part.
 double MixedSearch::boundOf(const StepLayout &layout,
-                            const std::vector<int64_t> &stages) const {
+                            const std::vector<int64_t> &stages,
+                            const std::vector<double> &allLayers) const {
   double speed = 0, fastest = std::numeric_limits<double>::infinity();
   for (size_t part = 0; part < parts.size(); ++part) {
     if (stages[part] == 0)
       continue;
-    const StepModel::Blocks &blocks = models[part]->blocksOf(layout);
-    double all = 0;
-    for (int kind : work.layers) {
-      const StepModel::Layer &layer = blocks.kinds[static_cast<size_t>(kind)];
-      all += layer.forward + layer.backward;
-    }
-    speed += static_cast<double>(stages[part]) / all;
-    fastest = std::min(fastest, all);
+    speed += static_cast<double>(stages[part]) / allLayers[part];
+    fastest = std::min(fastest, allLayers[part]);
   }
   const double slowest = 1 / speed, count = layout.microBatches();
   const Constants &constants = builtInConstants();

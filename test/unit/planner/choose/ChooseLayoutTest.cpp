@@ -1,6 +1,6 @@
 //===- ChooseLayoutTest.cpp - choices, pins, refusals, determinism --------===//
 #include "planner/choose/ChooseLayout.h"
-#include "planner/families/ModelShape.h"
+#include "test/unit/planner/choose/Models.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,29 +9,9 @@ using namespace monarch::planner;
 
 namespace {
 
-Machine boxes(const char *device, int64_t devices) {
-  Machine machine;
-  machine.device = *findDevice(device);
-  machine.devices = devices;
-  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
-  machine.nics = machine.device.nics;
-  return machine;
-}
-
 ModelWork llama(int64_t layers, int64_t hidden, int64_t heads,
                 const Target &target) {
-  ModelShape shape;
-  shape.family = ModelFamily::Llama;
-  shape.isGated = true;
-  shape.isTied = false;
-  shape.hidden = hidden;
-  shape.heads = heads;
-  shape.kvHeads = std::min<int64_t>(8, heads);
-  shape.headDim = 128;
-  shape.mlpHidden = hidden * 7 / 2;
-  shape.vocabulary = 128256;
-  shape.sequence = 8192;
-  return *workOf(*buildGraph(shape), target.style, {layers});
+  return llamaWork(layers, llamaShape(hidden, heads, hidden * 7 / 2), target);
 }
 
 } // namespace
