@@ -5,6 +5,7 @@
 #include "planner/choose/LayoutSpace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
@@ -19,8 +20,9 @@ constexpr double GiB = 1024.0 * 1024 * 1024;
 /// Stages of each part, and the rest of the layout.
 struct Candidate {
   double bound = 0;
-  StepLayout layout;
-  std::vector<int64_t> stages;
+  /// Index of the layout without its stages, and which of its counts.
+  uint32_t layout = 0;
+  uint32_t counts = 0;
 };
 
 struct Priced {
@@ -57,8 +59,17 @@ public:
 private:
   void addDegrees();
   void addStages(const StepLayout &layout);
+  /// Seconds of all layers on each part, of its fastest one, and sends.
+  struct Speeds {
+    std::vector<double> all, least;
+    double sends = 0;
+  };
+  Speeds speedsOf(const StepLayout &layout) const;
   double boundOf(const StepLayout &layout, const std::vector<int64_t> &stages,
-                 const std::vector<double> &allLayers) const;
+                 const Speeds &speeds) const;
+  /// The stages that a number stands for; false: too large a number.
+  bool stagesOf(int64_t group, uint32_t number,
+                std::vector<int64_t> &stages) const;
   std::optional<Priced> price(const Candidate &candidate) const;
   std::optional<Priced> price(const StepLayout &layout,
                               const std::vector<StageRun> &runs) const;
@@ -74,6 +85,7 @@ private:
   std::vector<std::unique_ptr<StepModel>> models;
   std::vector<MemoryModel> memories;
   std::vector<double> usable;
+  std::vector<StepLayout> layouts;
   std::vector<Candidate> candidates;
 };
 
@@ -135,77 +147,121 @@ void MixedSearch::addStages(const StepLayout &degrees) {
   for (Recompute recompute : {Recompute::None, Recompute::Full})
     for (Sharding sharding : shardings) {
       Candidate candidate;
-      candidate.layout = degrees;
-      candidate.layout.recompute = recompute;
-      candidate.layout.sharding = sharding;
-      if (!allows(candidate.layout))
+      StepLayout layout = degrees;
+      layout.recompute = recompute;
+      layout.sharding = sharding;
+      if (!allows(layout))
         continue;
-      candidate.stages.assign(parts.size(), 0);
-      std::vector<double> allLayers;
-      for (const std::unique_ptr<StepModel> &model : models) {
-        const StepModel::Blocks &blocks = model->blocksOf(candidate.layout);
-        double all = 0;
-        for (int kind : work.layers)
-          all += blocks.kinds[static_cast<size_t>(kind)].forward +
-                 blocks.kinds[static_cast<size_t>(kind)].backward;
-        allLayers.push_back(all);
-      }
-      // Counts as digits of a number: the next one is the least increment.
-      auto next = [&] {
-        for (size_t part = 0; part < parts.size(); ++part) {
-          if (++candidate.stages[part] <= own[part] / group)
-            return true;
-          candidate.stages[part] = 0;
-        }
-        return false;
-      };
-      while (next()) {
-        candidate.layout.pp = std::accumulate(
-            candidate.stages.begin(), candidate.stages.end(), int64_t(0));
-        const int64_t pp = candidate.layout.pp;
-        if (pp > layers || (pp > 1 && !target.hasPipeline) ||
-            (request.pins.pp && *request.pins.pp != pp))
+      candidate.layout = static_cast<uint32_t>(layouts.size());
+      layouts.push_back(layout);
+      const Speeds speeds = speedsOf(layout);
+      std::vector<int64_t> stages(parts.size());
+      for (candidate.counts = 1; stagesOf(group, candidate.counts, stages);
+           ++candidate.counts) {
+        layout.pp = std::accumulate(stages.begin(), stages.end(), int64_t(0));
+        if (layout.pp > layers || (layout.pp > 1 && !target.hasPipeline) ||
+            (request.pins.pp && *request.pins.pp != layout.pp))
           continue;
-        candidate.bound =
-            boundOf(candidate.layout, candidate.stages, allLayers);
+        candidate.bound = boundOf(layout, stages, speeds);
         candidates.push_back(candidate);
       }
     }
 }
 
-/// Layers shared out by speed, in fractions; sends and reductions left out.
-/// `allLayers`: seconds of all layers on each part.
+/// Digits of a mixed radix: 0 to as many stages as a part has devices for, or
+/// as there are layers.
+bool MixedSearch::stagesOf(int64_t group, uint32_t number,
+                           std::vector<int64_t> &stages) const {
+  int64_t rest = number;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const int64_t radix = std::min(own[part] / group, layers) + 1;
+    stages[part] = rest % radix;
+    rest /= radix;
+  }
+  return rest == 0;
+}
+
+MixedSearch::Speeds MixedSearch::speedsOf(const StepLayout &layout) const {
+  Speeds speeds;
+  StepLayout two = layout;
+  two.pp = 2;
+  for (const std::unique_ptr<StepModel> &model : models) {
+    const StepModel::Blocks &blocks = model->blocksOf(layout);
+    double all = 0, least = std::numeric_limits<double>::infinity();
+    for (int kind : work.layers) {
+      const StepModel::Layer &layer = blocks.kinds[static_cast<size_t>(kind)];
+      all += layer.forward + layer.backward;
+      least = std::min(least, layer.forward + layer.backward);
+    }
+    speeds.all.push_back(all);
+    speeds.least.push_back(least);
+    const double sends = model->sendSeconds(two);
+    speeds.sends =
+        speeds.all.size() == 1 ? sends : std::min(speeds.sends, sends);
+  }
+  return speeds;
+}
+
+/// Layers shared out by speed: the least time of a stage in which the stages,
+/// with whole layers each, have room for all. Embedding, head and reductions
+/// are left out.
 double MixedSearch::boundOf(const StepLayout &layout,
                             const std::vector<int64_t> &stages,
-                            const std::vector<double> &allLayers) const {
+                            const Speeds &speeds) const {
   double speed = 0, fastest = std::numeric_limits<double>::infinity();
   for (size_t part = 0; part < parts.size(); ++part) {
     if (stages[part] == 0)
       continue;
-    speed += static_cast<double>(stages[part]) / allLayers[part];
-    fastest = std::min(fastest, allLayers[part]);
+    speed += static_cast<double>(stages[part]) / speeds.all[part];
+    fastest = std::min(fastest, speeds.all[part]);
   }
-  const double slowest = 1 / speed, count = layout.microBatches();
+  double slowest = 1 / speed;
+  if (work.kinds.size() == 1) {
+    double whole = std::numeric_limits<double>::infinity();
+    for (size_t part = 0; part < parts.size(); ++part) {
+      if (stages[part] == 0)
+        continue;
+      // The next whole number of layers on this part, or one of those after.
+      const double one = speeds.least[part];
+      for (double limit = std::ceil(slowest / one * (1 - 1e-12)) * one;
+           limit < whole; limit += one) {
+        double room = 0;
+        for (size_t other = 0; other < parts.size(); ++other)
+          room += static_cast<double>(stages[other]) *
+                  std::floor(limit / speeds.least[other] * (1 + 1e-12));
+        if (room >= static_cast<double>(layers))
+          whole = limit;
+      }
+    }
+    slowest = std::max(slowest, whole);
+  }
+  const double count = layout.microBatches();
+  const double sends = layout.pp > 1 ? speeds.sends : 0;
+  // What the ramp adds, and a part of it that cooler devices win back.
   const Constants &constants = builtInConstants();
-  return count * slowest +
-         (1 - constants.powerHeadroom) * std::max(0.0, fastest - slowest) +
-         constants.stepSeconds;
+  const double ramp = std::max(0.0, fastest - slowest) +
+                      sends * static_cast<double>(layout.pp - 1);
+  const double pipeline = count * (slowest + sends) + ramp;
+  return (1 - constants.powerHeadroom) * pipeline +
+         constants.powerHeadroom * count * slowest + constants.stepSeconds;
 }
 
 std::optional<Priced> MixedSearch::price(const Candidate &candidate) const {
+  StepLayout layout = layouts[candidate.layout];
+  const int64_t group = layout.tp * layout.cp * layout.dp;
+  std::vector<int64_t> stages(parts.size());
+  stagesOf(group, candidate.counts, stages);
+  layout.pp = std::accumulate(stages.begin(), stages.end(), int64_t(0));
   std::vector<size_t> order;
   for (size_t part = 0; part < parts.size(); ++part)
-    if (candidate.stages[part] > 0)
+    if (stages[part] > 0)
       order.push_back(part);
-  const int64_t group =
-      candidate.layout.tp * candidate.layout.cp * candidate.layout.dp;
   std::optional<Priced> best;
   do {
     std::vector<StageRun> runs;
     for (size_t part : order)
-      runs.push_back({part, candidate.stages[part],
-                      own[part] - candidate.stages[part] * group});
-    auto priced = price(candidate.layout, runs);
+      runs.push_back({part, stages[part], own[part] - stages[part] * group});
+    auto priced = price(layout, runs);
     if (priced && (!best || priced->time.seconds < best->time.seconds))
       best = std::move(priced);
   } while (std::next_permutation(order.begin(), order.end()));
