@@ -43,9 +43,9 @@ int64_t devicesThatFit(const ModelWork &work, const Machine &machine,
 }
 
 /// What frees most memory of the layout that comes closest.
-std::string leverOf(const ModelWork &work, const Machine &machine,
-                    const Target &target, const StepLayout &closest) {
-  const MemoryModel model(work, machine, target);
+std::string leverOf(const ModelWork &work, const Target &target,
+                    const StepLayout &closest) {
+  const MemoryModel model(work, target);
   const StepMemory now = model.price(closest);
   std::vector<std::pair<double, std::string>> levers;
   auto tryLayout = [&](const StepLayout &layout, std::string name) {
@@ -158,20 +158,19 @@ Error whyNothingFits(const ModelWork &work, const Machine &machine,
         "", "a batch or a count of devices with common factors"};
   }
   const StepLayout &closest = result.closest->layout;
-  const MemoryModel model(work, machine, target);
+  const MemoryModel model(work, target);
   const StepMemory memory = model.price(closest);
   const int64_t devices = devicesThatFit(work, machine, target, request);
   const std::string larger =
       devices == 0 ? std::string("no number of these nodes is enough")
                    : fmt::format("{} of these devices are enough", devices);
-  return {
-      "MP3310", ExitCode::Infeasible,
-      fmt::format("nothing fits: the least is {:.1f} GiB a device ({}), "
-                  "{:.1f} GiB are usable",
-                  memory.total / GiB, shortName(closest),
-                  usableBytes(machine, target, request.headroom) / GiB),
-      fmt::format("stage {}", memory.stage),
-      fmt::format("{}; {}", larger, leverOf(work, machine, target, closest))};
+  return {"MP3310", ExitCode::Infeasible,
+          fmt::format("nothing fits: the least is {:.1f} GiB a device ({}), "
+                      "{:.1f} GiB are usable",
+                      memory.total / GiB, shortName(closest),
+                      usableBytes(machine, target, request.headroom) / GiB),
+          fmt::format("stage {}", memory.stage),
+          fmt::format("{}; {}", larger, leverOf(work, target, closest))};
 }
 
 std::string violationsOf(const ModelWork &work, const Machine &machine,

@@ -24,8 +24,7 @@ LayoutSearch::LayoutSearch(const ModelWork &work, const Machine &machine,
                            const Target &target, const LayoutRequest &request)
     : work(work), target(target), slowRanks(machine.slowRanks),
       request(request), layouts(work, machine, target, request),
-      model(work, machine, target, builtInConstants()),
-      memory(work, machine, target),
+      model(work, machine, target, builtInConstants()), memory(work, target),
       usable(usableBytes(machine, target, request.headroom)),
       stepSeconds(builtInConstants().stepSeconds),
       kindCounts(work.kinds.size(), 0) {
@@ -71,6 +70,11 @@ LayoutSearch::Shared LayoutSearch::sharedOf(const StepLayout &degrees,
   return shared;
 }
 
+/// Layers of a kind that some stage has at least, whatever the cut.
+double LayoutSearch::mostOf(size_t kind, int64_t stages) const {
+  return static_cast<double>((kindCounts[kind] + stages - 1) / stages);
+}
+
 /// The least that the slowest stage can take, whatever the cut: no stage has
 /// more than a few layers above the even share.
 double LayoutSearch::slowestOf(const StepLayout &degrees,
@@ -81,8 +85,18 @@ double LayoutSearch::slowestOf(const StepLayout &degrees,
   const double average = std::max({total / stages, first, last});
   const int64_t layers = static_cast<int64_t>(work.layers.size());
   const double one = shared.leastSeconds;
-  if (work.kinds.size() > 1 || !request.pins.stageLayers.empty())
+  if (!request.pins.stageLayers.empty())
     return average;
+  if (work.kinds.size() > 1) {
+    // Some stage has at least the even share of each kind, rounded up.
+    double least = average;
+    for (size_t kind = 0; kind < kindCounts.size(); ++kind) {
+      const StepModel::Layer &layer = shared.blocks->kinds[kind];
+      least = std::max(least, mostOf(kind, degrees.pp) *
+                                  (layer.forward + layer.backward));
+    }
+    return least;
+  }
   // Equal layers: the least of the few possible times with room for all.
   const int64_t low =
       std::max<int64_t>(0, layers / degrees.pp - LayoutSpace::CutSlack);
@@ -121,6 +135,9 @@ void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
     elements.allExperts += count * experts;
     elements.leastDense = std::min(elements.leastDense, dense);
     elements.leastExperts = std::min(elements.leastExperts, experts);
+    const double most = mostOf(kind, degrees.pp);
+    elements.mostDense = std::max(elements.mostDense, most * dense);
+    elements.mostExperts = std::max(elements.mostExperts, most * experts);
   }
   const double first = work.embedding.denseParameters(split);
   double last = work.head.denseParameters(split);
@@ -151,10 +168,10 @@ void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
   facts.slowest = slowestOf(degrees, shared);
   facts.forward = high * shared.mostForward;
   facts.backward = high * shared.mostBackward;
-  facts.parameters =
-      std::max((elements.allDense + first + last) / stages,
-               low * elements.leastDense + std::max(first, last));
-  facts.experts = elements.allExperts / stages;
+  facts.parameters = std::max(
+      {(elements.allDense + first + last) / stages,
+       low * elements.leastDense + std::max(first, last), elements.mostDense});
+  facts.experts = std::max(elements.allExperts / stages, elements.mostExperts);
   facts.firstLayers = low;
   facts.firstParameters = low * elements.leastDense + first;
   facts.firstExperts = low * elements.leastExperts;

@@ -70,11 +70,14 @@ private:
     double dense = 0, experts = 0;
     double allDense = 0, allExperts = 0;
     double leastDense = 0, leastExperts = 0;
+    /// That some stage has at least.
+    double mostDense = 0, mostExperts = 0;
   };
   Result run(size_t families, bool isFirstEnough);
   Shared sharedOf(const StepLayout &degrees, Recompute recompute) const;
   /// Lower bounds of the facts of any cut, without sends.
   void relax(const StepLayout &degrees, Shared &shared) const;
+  double mostOf(size_t kind, int64_t stages) const;
   double slowestOf(const StepLayout &degrees, const Shared &shared) const;
   double degreesBound(const StepLayout &degrees, const Shared &shared) const;
   double bound(const StepLayout &layout, const Shared &shared) const;

@@ -49,7 +49,7 @@ public:
     for (const Machine &part : parts) {
       models.push_back(
           std::make_unique<StepModel>(work, part, target, builtInConstants()));
-      memories.emplace_back(work, part, target);
+      memories.emplace_back(work, target);
       usable.push_back(usableBytes(part, target, request.headroom));
     }
   }

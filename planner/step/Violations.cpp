@@ -126,7 +126,7 @@ void Violations::addStages() {
   });
   refuse(layout.schedule != Schedule::OneForwardOneBackward &&
              !target.hasZeroBubble,
-         lacks("zero-bubble schedules"));
+         lacks("zero-bubble schedules: schedule 1f1b"));
   const int64_t layers = static_cast<int64_t>(work.layers.size());
   refuse(layout.pp * layout.chunks > layers, [&] {
     return fmt::format("{} stages of {} chunks for {} layers", layout.pp,

@@ -173,7 +173,7 @@ TEST_CASE("The search agrees with trying every layout") {
     LayoutSearch search(made.work, made.machine, made.target, made.request);
     const LayoutSearch::Result result = search.run();
     StepModel model(made.work, made.machine, made.target, builtInConstants());
-    MemoryModel memory(made.work, made.machine, made.target);
+    MemoryModel memory(made.work, made.target);
     const double usable =
         usableBytes(made.machine, made.target, made.request.headroom);
     double best = 0;
