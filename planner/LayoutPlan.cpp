@@ -23,7 +23,8 @@ Expected<LayoutPlan> readLayoutPlan(const PlanFile &file) {
 
 PlanFile planFileOf(const LayoutPlanParts &parts) {
   const LayoutPlan &plan = parts.plan;
-  const StepLayout &layout = parts.estimate.layout;
+  const LayoutChoice &choice = parts.choice;
+  const StepLayout &layout = choice.best.layout;
   PlanFile file;
   Json &document = file.document;
   document["schema"] = "monarch.plan/1";
@@ -36,22 +37,32 @@ PlanFile planFileOf(const LayoutPlanParts &parts) {
   document["inputs"]["workload"] = {{"global_batch", layout.globalBatch},
                                     {"mode", "train"},
                                     {"optimizer", "adamw"}};
-  document["inputs"]["pins"] = fixedJson(parts.pins);
+  document["inputs"]["pins"] = Json::object();
+  for (const auto &[name, value] : parts.pins.entries())
+    document["inputs"]["pins"][name] = value;
   document["target"] = plan.target;
   document["degrees"] = {{"dp", layout.dp}, {"tp", layout.tp},
                          {"pp", layout.pp}, {"cp", layout.cp},
                          {"ep", layout.ep}, {"micro_batch", layout.microBatch}};
   document["layout"] = layoutToJson(layout);
-  const Json pins = fixedJson(parts.pins);
-  for (const char *key : {"dp", "tp", "pp", "cp", "ep", "vpp", "zero",
-                          "micro_batch", "recompute", "schedule"})
-    document["origins"][key] =
-        toString(pins.contains(key) ? Origin::User : Origin::Planner);
-  document["prediction"] = toJson(parts.estimate, parts.machine, parts.target);
-  for (const char *said : {"target", "layout", "remarks"})
-    document["prediction"].erase(said);
-  document["alternatives"] = parts.alternatives;
-  document["diagnostics"] = parts.estimate.remarks;
+  Json said = toJson(choice, parts.machine, parts.target);
+  document["origins"] = Json::object();
+  for (const Json &decision : said["decisions"])
+    document["origins"][decision["name"].get<std::string>()] = decision["by"];
+  document["prediction"] = toJson(choice.best, parts.machine, parts.target);
+  for (const char *elsewhere : {"target", "layout", "remarks"})
+    document["prediction"].erase(elsewhere);
+  document["search"] = {{"complete", choice.isComplete},
+                        {"counts", said["counts"]},
+                        {"bound_seconds", said["bound_seconds"]},
+                        {"gap", said["gap"]}};
+  document["alternatives"] = Json::array();
+  for (const LayoutFamily &family : choice.alternatives)
+    document["alternatives"].push_back(
+        {{"layout", layoutToJson(family.best.layout)},
+         {"step_seconds", rounded(family.best.time.seconds)},
+         {"rejected", family.reason}});
+  document["diagnostics"] = choice.best.remarks;
   return file;
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "planner/choose/ChooseLayout.h"
 #include "planner/cluster/Cluster.h"
 #include "planner/families/ShapeWork.h"
 #include "planner/plan/PlanFile.h"
@@ -30,13 +31,11 @@ Expected<LayoutPlan> readLayoutPlan(const PlanFile &plan);
 
 struct LayoutPlanParts {
   const LayoutPlan &plan;
-  const Estimate &estimate;
+  const LayoutChoice &choice;
+  const LayoutPins &pins;
   const Machine &machine;
   const Target &target;
   const Cluster &cluster;
-  const FixedLayout &pins;
-  /// Layouts that lost, as the search says it.
-  Json alternatives = Json::array();
 };
 PlanFile planFileOf(const LayoutPlanParts &parts);
 

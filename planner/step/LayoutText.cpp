@@ -1,8 +1,5 @@
-//===- LayoutText.cpp - layouts of a step in files and on the command line ===//
+//===- LayoutText.cpp - layouts of a step in files ----------------------===//
 #include "planner/step/LayoutText.h"
-
-#include <algorithm>
-#include <fmt/format.h>
 
 namespace monarch::planner {
 
@@ -10,26 +7,11 @@ namespace {
 
 constexpr int64_t MostDevices = 1'000'000;
 
-Error refused(std::string what, std::string fix) {
-  return Error{"MP3101", ExitCode::Usage, std::move(what), "--fix",
-               std::move(fix)};
-}
-
-std::optional<int64_t> wholeNumber(std::string_view text) {
-  if (text.empty() || text.size() > 7 ||
-      text.find_first_not_of("0123456789") != std::string_view::npos)
-    return std::nullopt;
-  return std::stoll(std::string(text));
-}
-
 std::optional<Recompute> parseRecompute(std::string_view text) {
   for (Recompute kind : {Recompute::None, Recompute::CoreAttention,
                          Recompute::PerOp, Recompute::Full})
     if (text == toString(kind))
       return kind;
-  // Which of the two the target means is known later.
-  if (text == "selective")
-    return Recompute::CoreAttention;
   return std::nullopt;
 }
 
@@ -39,73 +21,6 @@ std::optional<Schedule> parseSchedule(std::string_view text) {
     if (text == toString(kind))
       return kind;
   return std::nullopt;
-}
-
-struct NumberPin {
-  std::string_view key;
-  std::optional<int64_t> FixedLayout::*member;
-  int64_t low, high;
-};
-constexpr NumberPin NumberPins[] = {
-    {"dp", &FixedLayout::dp, 1, MostDevices},
-    {"tp", &FixedLayout::tp, 1, MostDevices},
-    {"sp", &FixedLayout::sp, 1, MostDevices},
-    {"cp", &FixedLayout::cp, 1, MostDevices},
-    {"ep", &FixedLayout::ep, 1, MostDevices},
-    {"pp", &FixedLayout::pp, 1, MostDevices},
-    {"vpp", &FixedLayout::vpp, 1, MostDevices},
-    {"zero", &FixedLayout::zero, 0, 3},
-    {"dp_shard", &FixedLayout::dpShard, 1, MostDevices},
-    {"micro_batch", &FixedLayout::microBatch, 1, MostDevices}};
-
-std::optional<Error> setNumber(const NumberPin &pin, std::string_view text,
-                               FixedLayout &pins) {
-  const std::optional<int64_t> value = wholeNumber(text);
-  if (!value || *value < pin.low || *value > pin.high)
-    return refused(fmt::format("{}={} is not a number from {} to {}", pin.key,
-                               text, pin.low, pin.high),
-                   fmt::format("write {}=N", pin.key));
-  std::optional<int64_t> &member = pins.*pin.member;
-  if (member && *member != *value)
-    return refused(fmt::format("{} is fixed twice, to {} and {}", pin.key,
-                               *member, *value),
-                   "fix it once");
-  member = value;
-  return std::nullopt;
-}
-
-std::optional<Error> addPin(std::string_view key, std::string_view text,
-                            FixedLayout &pins) {
-  for (const NumberPin &pin : NumberPins)
-    if (key == pin.key)
-      return setNumber(pin, text, pins);
-  if (key == "recompute") {
-    const auto kind = parseRecompute(text);
-    if (!kind || (pins.recompute && *pins.recompute != *kind))
-      return refused(fmt::format("recompute={} is no way to recompute, or a "
-                                 "second one",
-                                 text),
-                     "write recompute=none, selective or full, once");
-    pins.recompute = kind;
-    return std::nullopt;
-  }
-  if (key == "schedule") {
-    const bool isInterleaved = text == "interleaved1f1b";
-    const auto kind = isInterleaved
-                          ? std::optional(Schedule::OneForwardOneBackward)
-                          : parseSchedule(text);
-    if (!kind || (pins.schedule && *pins.schedule != *kind))
-      return refused(
-          fmt::format("schedule={} is none of this target's, or a second one",
-                      text),
-          "write schedule=1f1b, interleaved1f1b, zb1 or zb2, once");
-    pins.schedule = kind;
-    pins.isInterleaved |= isInterleaved;
-    return std::nullopt;
-  }
-  return refused(fmt::format("\"{}\" cannot be fixed", key),
-                 "keys are dp, tp, sp, cp, ep, pp, vpp, zero, dp_shard, "
-                 "micro_batch, recompute, schedule");
 }
 
 } // namespace
@@ -154,6 +69,11 @@ Json layoutToJson(const StepLayout &layout) {
   json["schedule"] = toString(layout.schedule);
   json["precision"] = layout.precision == Precision::Fp8 ? "fp8" : "half";
   json["stage_layers"] = layout.stageLayers;
+  if (!layout.stageRecompute.empty()) {
+    json["stage_recompute"] = Json::array();
+    for (Recompute recompute : layout.stageRecompute)
+      json["stage_recompute"].push_back(toString(recompute));
+  }
   return json;
 }
 
@@ -193,61 +113,15 @@ StepLayout readStepLayout(const JsonValue &json) {
     isCount &= layers >= 0 && layers <= MostDevices;
   if (!isCount)
     json["stage_layers"].fail("must give the layers of each stage");
-  return layout;
-}
-
-std::optional<Error> addFixedFields(std::string_view text, FixedLayout &pins) {
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view item = text.substr(begin, end - begin);
-    begin = end + 1;
-    const size_t equals = item.find('=');
-    if (equals == std::string_view::npos)
-      return refused(fmt::format("\"{}\" is not of the form key=value", item),
-                     "write as --fix dp=2,tp=2");
-    if (auto error =
-            addPin(item.substr(0, equals), item.substr(equals + 1), pins))
-      return error;
+  if (const auto list = json.find("stage_recompute")) {
+    for (const JsonValue &entry :
+         list->elements(static_cast<size_t>(layout.pp))) {
+      const auto own = parseRecompute(entry.string());
+      if (!own)
+        entry.fail("is no way to recompute");
+      layout.stageRecompute.push_back(own.value_or(Recompute::None));
+    }
   }
-  return std::nullopt;
-}
-
-Json fixedJson(const FixedLayout &pins) {
-  Json json = Json::object();
-  for (const NumberPin &pin : NumberPins)
-    if (pins.*pin.member)
-      json[std::string(pin.key)] = *(pins.*pin.member);
-  if (pins.recompute)
-    json["recompute"] = toString(*pins.recompute);
-  if (pins.schedule)
-    json["schedule"] =
-        pins.isInterleaved ? "interleaved1f1b" : toString(*pins.schedule);
-  return json;
-}
-
-StepLayout pinnedLayout(const FixedLayout &pins, const Target &target,
-                        const Machine &machine, int64_t globalBatch) {
-  StepLayout layout;
-  layout.tp = pins.tp.value_or(1);
-  layout.pp = pins.pp.value_or(1);
-  layout.cp = pins.cp.value_or(1);
-  layout.ep = pins.ep.value_or(1);
-  layout.chunks = pins.vpp.value_or(1);
-  const int64_t others = layout.tp * layout.pp * layout.cp;
-  layout.dp = pins.dp.value_or(std::max<int64_t>(1, machine.devices / others));
-  layout.globalBatch = globalBatch;
-  layout.microBatch = pins.microBatch.value_or(1);
-  layout.isSequenceParallel =
-      pins.sp ? *pins.sp > 1
-              : target.defaultsToSequenceParallel && layout.tp > 1;
-  layout.sharding =
-      pins.zero ? static_cast<Sharding>(*pins.zero) : target.maxSharding;
-  layout.shardGroup = pins.dpShard.value_or(0);
-  layout.recompute = pins.recompute.value_or(Recompute::None);
-  // A compiler's selective recompute keeps every second product.
-  if (layout.recompute == Recompute::CoreAttention && target.isFullySharded)
-    layout.recompute = Recompute::PerOp;
-  layout.schedule = pins.schedule.value_or(Schedule::OneForwardOneBackward);
   return layout;
 }
 

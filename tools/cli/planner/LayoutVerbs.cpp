@@ -5,6 +5,7 @@
 #include "tools/cli/planner/Inputs.h"
 
 #include <fmt/format.h>
+#include <map>
 
 namespace monarch::cli {
 
@@ -37,86 +38,114 @@ std::optional<Error> refuseWorkload(const PlanOptions &options) {
                  "--dtype", "legal: bfloat16, float16, fp8");
 }
 
-Expected<planner::FixedLayout> pinsOf(const PlanOptions &options) {
-  planner::FixedLayout pins;
-  if (!options.fix.empty())
-    if (auto error = planner::addFixedFields(options.fix, pins))
-      return *error;
+/// A pin is honoured or refused: a second value for a name is refused.
+Expected<planner::LayoutPins> pinsOf(const PlanOptions &options) {
+  std::string text = options.fix;
   if (options.microBatch)
-    if (auto error = planner::addFixedFields(
-            fmt::format("micro_batch={}", *options.microBatch), pins))
-      return *error;
+    text += fmt::format("{}micro_batch={}", text.empty() ? "" : ",",
+                        *options.microBatch);
+  std::map<std::string, std::string> seen;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::string name = item.substr(0, item.find('='));
+    const auto [entry, isNew] = seen.try_emplace(name, item);
+    if (!isNew && entry->second != item)
+      return Error{"MP3101", ExitCode::Usage,
+                   fmt::format("{} is fixed twice: {} and {}", name,
+                               entry->second, item),
+                   "--fix", "fix it once"};
+  }
+  auto pins = planner::readLayoutPins(text);
+  if (!pins) {
+    Error error = pins.error();
+    error.where = "--fix";
+    return error;
+  }
   return pins;
 }
 
 } // namespace
 
-void addAdvice(PricedLayout &priced) {
-  std::vector<std::string> &remarks = priced.estimate.remarks;
-  for (std::string &remark : planner::advice(priced.estimate, priced.work,
-                                             priced.machine, priced.target))
-    remarks.push_back(std::move(remark));
+void addAdvice(const LayoutQuestion &question, planner::Estimate &estimate) {
+  for (std::string &remark : planner::advice(estimate, question.work,
+                                             question.machine, question.target))
+    estimate.remarks.push_back(std::move(remark));
 }
 
-Expected<PricedLayout> priceLayout(const PlanOptions &options,
-                                   const Model &model,
-                                   const planner::Cluster &cluster) {
+Expected<LayoutQuestion> layoutQuestion(const PlanOptions &options,
+                                        const Model &model,
+                                        const planner::Cluster &cluster) {
   const auto target = planner::findTarget(options.target);
   if (!target)
     return target.error();
   if (auto error = refuseWorkload(options))
     return *error;
-  auto pins = pinsOf(options);
+  const auto pins = pinsOf(options);
   if (!pins)
     return pins.error();
   auto work = workOf(model, target->style);
   if (!work)
     return work.error();
-  PricedLayout priced{
-      *target,      planner::machineOf(cluster), std::move(*work), *pins, {},
-      Json::array()};
-  planner::StepLayout layout = planner::pinnedLayout(
-      *pins, priced.target, priced.machine, options.globalBatch);
-  if (options.dtype == "fp8")
-    layout.precision = planner::Precision::Fp8;
-  auto estimate =
-      planner::estimate(priced.work, priced.machine, priced.target, layout);
-  if (!estimate)
-    return estimate.error();
-  priced.estimate = std::move(*estimate);
-  addAdvice(priced);
-  return priced;
+  return LayoutQuestion{*target, planner::machineOf(cluster), std::move(*work),
+                        *pins,
+                        options.dtype == "fp8" ? planner::Precision::Fp8
+                                               : planner::Precision::Half};
+}
+
+planner::StepLayout plainLayout(const LayoutQuestion &question,
+                                int64_t globalBatch) {
+  const planner::LayoutPins &pins = question.pins;
+  const planner::Target &target = question.target;
+  planner::StepLayout layout;
+  layout.tp = pins.tp.value_or(1);
+  layout.pp = pins.pp.value_or(1);
+  layout.cp = pins.cp.value_or(1);
+  layout.ep = pins.ep.value_or(1);
+  layout.chunks = pins.chunks.value_or(1);
+  const int64_t others = layout.tp * layout.pp * layout.cp;
+  layout.dp =
+      pins.dp.value_or(std::max<int64_t>(1, question.machine.devices / others));
+  layout.globalBatch = globalBatch;
+  layout.microBatch = pins.microBatch.value_or(1);
+  layout.isSequenceParallel = pins.isSequenceParallel.value_or(
+      target.defaultsToSequenceParallel && layout.tp > 1);
+  layout.sharding = pins.sharding.value_or(target.maxSharding);
+  layout.shardGroup = pins.shardGroup.value_or(0);
+  layout.recompute = pins.recompute.value_or(planner::Recompute::None);
+  layout.schedule =
+      pins.schedule.value_or(planner::Schedule::OneForwardOneBackward);
+  layout.stageLayers = pins.stageLayers;
+  layout.precision = question.precision;
+  return layout;
 }
 
 int planLayout(const PlanOptions &options, const Model &model,
                const planner::Cluster &cluster, const Console &console) {
-  const auto priced = priceLayout(options, model, cluster);
-  if (!priced)
-    return console.fail(priced.error());
-  if (const planner::Estimate &e = priced->estimate; !e.fits) {
-    std::string fix;
-    for (const std::string &remark : e.remarks)
-      if (remark.starts_with("most effective"))
-        fix = remark;
-    constexpr double GiB = 1024.0 * 1024 * 1024;
-    return console.fail(
-        {"MP3323", ExitCode::Infeasible,
-         fmt::format("a rank of stage {} needs {:.1f} GiB, a "
-                     "device has {:.1f}",
-                     e.memory.stage, e.memory.total / GiB, e.usableBytes / GiB),
-         cluster.name, fix});
-  }
+  const auto question = layoutQuestion(options, model, cluster);
+  if (!question)
+    return console.fail(question.error());
+  planner::LayoutRequest request;
+  request.globalBatch = options.globalBatch;
+  request.pins = question->pins;
+  request.precision = question->precision;
+  auto choice = planner::chooseLayout(question->work, question->machine,
+                                      question->target, request);
+  if (!choice)
+    return console.fail(choice.error());
+  addAdvice(*question, choice->best);
   const auto graph = graphOf(model);
   if (!graph)
     return console.fail(graph.error());
-  const planner::LayoutPlan plan{
-      options.target, priced->estimate.layout,  digest(*graph),
-      cluster.name,   planner::digest(cluster), model.shape};
-  const planner::PlanFile file = planner::planFileOf(
-      {plan, priced->estimate, priced->machine, priced->target, cluster,
-       priced->pins, priced->alternatives});
+  const planner::LayoutPlan plan{options.target,           choice->best.layout,
+                                 digest(*graph),           cluster.name,
+                                 planner::digest(cluster), model.shape};
+  const planner::PlanFile file =
+      planner::planFileOf({plan, *choice, question->pins, question->machine,
+                           question->target, cluster});
   return finish(
-      planner::summarize(priced->estimate, priced->machine, priced->target),
+      planner::summarize(*choice, question->machine, question->target),
       planner::writePlan(file), file.document, options.output, console);
 }
 

@@ -82,23 +82,23 @@ std::optional<Error> addSlowLinks(const std::vector<std::string> &texts,
 
 /// What it would be without the replica of the slowest rank: a whole group
 /// less.
-std::optional<std::string> withoutSlowest(const PricedLayout &priced) {
-  const planner::StepLayout &layout = priced.estimate.layout;
-  if (priced.machine.slowRanks.empty() || layout.dp < 2)
+std::optional<std::string> withoutSlowest(const LayoutQuestion &question,
+                                          const planner::Estimate &slow) {
+  const planner::StepLayout &layout = slow.layout;
+  if (question.machine.slowRanks.empty() || layout.dp < 2)
     return std::nullopt;
-  PricedLayout less = priced;
-  less.machine.slowRanks.clear();
+  planner::Machine machine = question.machine;
+  machine.slowRanks.clear();
   planner::StepLayout smaller = layout;
   smaller.dp = layout.dp - 1;
   smaller.globalBatch = layout.globalBatch / layout.dp * smaller.dp;
   smaller.shardGroup = 0;
-  less.machine.devices = smaller.devices();
+  machine.devices = smaller.devices();
   const auto estimate =
-      planner::estimate(less.work, less.machine, less.target, smaller);
+      planner::estimate(question.work, machine, question.target, smaller);
   if (!estimate)
     return std::nullopt;
-  const double share =
-      estimate->tokensPerSecond / priced.estimate.tokensPerSecond;
+  const double share = estimate->tokensPerSecond / slow.tokensPerSecond;
   return fmt::format(
       "without the slow rank's replica (dp {}, {} rows a step): {:.0f} "
       "tokens/s, {:+.0f} %: {}",
@@ -111,39 +111,39 @@ struct Before {
   std::string cluster;
 };
 
-int sayLayout(const SimulateOptions &options, PricedLayout &priced,
+int sayLayout(const SimulateOptions &options, LayoutQuestion &question,
+              const planner::StepLayout &layout,
               const planner::Cluster &cluster,
               const std::optional<Before> &before, const Console &console) {
-  if (auto error = addSlowRanks(options.slowRanks, priced.machine))
+  if (auto error = addSlowRanks(options.slowRanks, question.machine))
     return console.fail(*error);
-  auto estimate = planner::estimate(priced.work, priced.machine, priced.target,
-                                    priced.estimate.layout);
+  auto estimate = planner::estimate(question.work, question.machine,
+                                    question.target, layout);
   if (!estimate)
     return console.fail(estimate.error());
-  priced.estimate = std::move(*estimate);
-  addAdvice(priced);
-  if (const auto remark = withoutSlowest(priced))
-    priced.estimate.remarks.push_back(*remark);
+  addAdvice(question, *estimate);
+  if (const auto remark = withoutSlowest(question, *estimate))
+    estimate->remarks.push_back(*remark);
   if (before)
-    priced.estimate.remarks.push_back(fmt::format(
+    estimate->remarks.push_back(fmt::format(
         "re-costed: every figure is new; the plan said {:.4g} s on {}, {:+.1f} "
         "% now",
         before->seconds, before->cluster,
-        100 * (priced.estimate.time.seconds / before->seconds - 1)));
+        100 * (estimate->time.seconds / before->seconds - 1)));
   if (!options.trace.empty()) {
-    const auto run = planner::scheduleOf(priced.estimate, priced.work,
-                                         priced.machine, priced.target);
+    const auto run = planner::scheduleOf(*estimate, question.work,
+                                         question.machine, question.target);
     if (!run)
       return console.fail(run.error());
     if (const auto error = writeFile(options.trace, planner::traceOf(*run)))
       return console.fail(*error);
   }
-  Json document =
-      planner::toJson(priced.estimate, priced.machine, priced.target);
+  Json document = planner::toJson(*estimate, question.machine, question.target);
+  document["layout"] = planner::layoutToJson(estimate->layout);
   document["cluster"] = cluster.name;
   document["recosted"] = before.has_value();
   console.result(
-      planner::summarize(priced.estimate, priced.machine, priced.target),
+      planner::summarize(*estimate, question.machine, question.target),
       document);
   return static_cast<int>(ExitCode::Ok);
 }
@@ -181,19 +181,19 @@ int simulateLayoutPlan(const SimulateOptions &options,
   auto work = workOf(model, target->style);
   if (!work)
     return console.fail(work.error());
-  PricedLayout priced;
-  priced.target = *target;
-  priced.machine = planner::machineOf(cluster);
-  priced.work = std::move(*work);
-  priced.estimate.layout = plan->layout;
+  LayoutQuestion question{*target,
+                          planner::machineOf(cluster),
+                          std::move(*work),
+                          {},
+                          plan->layout.precision};
   if (options.plan.globalBatch > 0)
-    priced.estimate.layout.globalBatch = options.plan.globalBatch;
+    plan->layout.globalBatch = options.plan.globalBatch;
   std::optional<Before> before;
   const Json prediction = file.document.value("prediction", Json::object());
   if (prediction.is_object() && prediction.contains("step_seconds") &&
       prediction["step_seconds"].is_number() && prediction["step_seconds"] > 0)
     before = {prediction["step_seconds"], plan->clusterName};
-  return sayLayout(options, priced, cluster, before, console);
+  return sayLayout(options, question, plan->layout, cluster, before, console);
 }
 
 /// A plan of this project: its program, priced on the cluster.
@@ -310,10 +310,11 @@ int simulateModel(const SimulateOptions &options,
       loadPlannerModel({plan.model, plan.sequence, plan.dtype}, loader);
   if (!model)
     return console.fail(model.error());
-  auto priced = priceLayout(plan, *model, cluster);
-  if (!priced)
-    return console.fail(priced.error());
-  return sayLayout(options, *priced, cluster, std::nullopt, console);
+  auto question = layoutQuestion(plan, *model, cluster);
+  if (!question)
+    return console.fail(question.error());
+  return sayLayout(options, *question, plainLayout(*question, plan.globalBatch),
+                   cluster, std::nullopt, console);
 }
 
 } // namespace
