@@ -85,11 +85,15 @@ Expected<LayoutQuestion> layoutQuestion(const PlanOptions &options,
   const auto pins = pinsOf(options);
   if (!pins)
     return pins.error();
+  planner::Machine machine = planner::machineOf(cluster);
+  if (options.dtype == "fp8" && machine.device.fp8PeakFlops == 0)
+    return Error{"MP3320", ExitCode::Infeasible,
+                 machine.device.name + " has no FP8 products", "--dtype",
+                 "legal: bfloat16, float16"};
   auto work = workOf(model, target->style);
   if (!work)
     return work.error();
-  return LayoutQuestion{*target, planner::machineOf(cluster), std::move(*work),
-                        *pins,
+  return LayoutQuestion{*target, std::move(machine), std::move(*work), *pins,
                         options.dtype == "fp8" ? planner::Precision::Fp8
                                                : planner::Precision::Half};
 }
