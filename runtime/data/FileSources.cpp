@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/FileSources.h"
 
+#include "core/support/Files.h"
+#include "core/support/Json.h"
 #include "core/support/Safetensors.h"
 #include "runtime/data/MemorySources.h"
 #include "runtime/data/Pt2Weights.h"
@@ -12,11 +14,13 @@
 #include "runtime/support/Tensors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 
 namespace monarch::runtime {
 
@@ -47,6 +51,42 @@ Expected<at::Tensor> readTensor(SafetensorsFile &file,
                     read.mutable_data_ptr()))
     return *error;
   return read;
+}
+
+/// Every file that the folder's index names is there; all that are not, at
+/// once.
+std::optional<Error> checkIndex(const std::string &folder) {
+  std::set<std::string> missing;
+  std::error_code ignored;
+  std::string first;
+  for (const auto &entry : fs::directory_iterator(folder, ignored)) {
+    if (!entry.path().string().ends_with(".safetensors.index.json"))
+      continue;
+    const std::string path = entry.path().string();
+    const auto text = readFile(path);
+    if (!text)
+      return text.error();
+    const auto json = parseJson(*text, path);
+    if (!json)
+      return json.error();
+    JsonDocument document{*json, path, "MP4010"};
+    document.fix = "download the index again";
+    for (const auto &[name, file] : JsonValue(document)["weight_map"].fields())
+      if (const std::string shard = file.string();
+          !document.error && !fs::exists(fs::path(folder) / shard, ignored)) {
+        missing.insert(shard);
+        first = first.empty() ? name : first;
+      }
+    if (document.error)
+      return document.error;
+  }
+  if (missing.empty())
+    return std::nullopt;
+  return Error{"MP4010", ExitCode::BadInput,
+               fmt::format("the index names files that are not there: {} ({} "
+                           "and others)",
+                           fmt::join(missing, ", "), first),
+               folder, "download the missing files"};
 }
 
 class SafetensorsWeights final : public WeightSource {
@@ -164,6 +204,8 @@ Expected<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
       if (entry.path().extension() == ".safetensors")
         paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
+    if (auto error = checkIndex(path))
+      return *error;
     if (paths.empty())
       return Error{"MP4010", ExitCode::BadInput,
                    "no .safetensors file in the folder", path,

@@ -65,12 +65,22 @@ Difference worstOf(const std::vector<Difference> &differences) {
   return worst;
 }
 
+/// By the narrowest type that the program computes in. Narrow types are rounded
+/// once an op whatever its sums' lengths, which are taken in float32: a few
+/// times their epsilon.
 double toleranceOf(const Program &program) {
-  bool isDouble = true;
+  constexpr double narrow = 8;
+  double tolerance = 1e-12;
   for (const Role &role : program.roles)
-    for (const ProgramParameter &parameter : role.parameters)
-      isDouble &= role.values[parameter.value].type == DType::Float64;
-  return isDouble ? 1e-12 : 1e-5;
+    for (const ProgramValue &value : role.values) {
+      if (value.type == DType::Float32)
+        tolerance = std::max(tolerance, 1e-5);
+      else if (value.type == DType::Float16)
+        tolerance = std::max(tolerance, narrow * std::exp2(-10));
+      else if (value.type == DType::BFloat16)
+        tolerance = std::max(tolerance, narrow * std::exp2(-7));
+    }
+  return tolerance;
 }
 
 } // namespace
