@@ -207,6 +207,9 @@ int64_t workspaceBytes(const std::string &name, const Tensors &operands,
   // The mask in the type of x, and its product.
   if (name == "monarch::dropout" || name == "monarch::dropout_backward")
     return byteCount(results[0]);
+  // Several dims are rolled one after the other.
+  if (name == "aten::roll")
+    return byteCount(results[0]);
   if (name == "aten::logsumexp")
     return byteCount(operands[0]) + byteCount(results[0]);
   // The errors and their squares.
