@@ -8,7 +8,7 @@
 using namespace monarch;
 using namespace monarch::planner;
 
-TEST_CASE("Faster devices with more memory get more layers; the rest is idle") {
+TEST_CASE("Faster devices with more memory get more layers, the rest is idle") {
   Target target = *findTarget("deepspeed");
   ModelShape shape = llamaShape(2048, 16, 8192);
   shape.sequence = 2048;

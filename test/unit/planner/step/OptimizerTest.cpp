@@ -51,7 +51,7 @@ TEST_CASE("Bytes a parameter: weight, gradient and what the optimizer keeps") {
         Approx(2 + 4 + 4 + 2 * (1 + 4.0 / 2048)));
 }
 
-TEST_CASE("Fewer bytes update faster; nothing else of the step changes") {
+TEST_CASE("Fewer bytes update faster, nothing else of the step changes") {
   Run run;
   auto time = [&](Optimizer optimizer) {
     return estimate(run.work, run.machine, withOptimizer(run.target, optimizer),
