@@ -34,7 +34,11 @@ void remove(size_t bytes) { held -= std::min(held, bytes); }
 } // namespace
 
 #ifdef MONARCH_HAS_HOOKS
-#include <sanitizer/allocator_interface.h>
+// As in sanitizer/allocator_interface.h, which GCC does not bring.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(
+    void (*allocated)(const volatile void *, size_t),
+    void (*freed)(const volatile void *));
+extern "C" size_t __sanitizer_get_allocated_size(const volatile void *);
 
 namespace {
 

@@ -23,7 +23,7 @@ LIBTORCH = ("ATen/", "c10/", "torch/", "caffe2/", "gloo/")
 TEXT = ("nlohmann/", "fmt/")
 CUDA = ("cuda_runtime.h", "cuda_runtime_api.h", "nccl.h")
 COMMAND_LINE = ("CLI/",)
-TESTS = ("catch2/", "malloc.h", "sanitizer/")
+TESTS = ("catch2/", "malloc.h")
 POSIX = (
     "arpa/", "netinet/", "sys/", "dirent.h", "dlfcn.h", "fcntl.h", "netdb.h",
     "poll.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "unistd.h",
