@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests. The quick tier leaves out the tests labelled `full`;
 # --full runs all of them, and before them core and planner built alone, plain and
-# under sanitizers. The last lines are the summary of ctest.
+# under sanitizers. A preset that fails does not hide the others; the last lines are the
+# summary of ctest for the whole project.
 #
 # usage: tools/test.sh [--full]
 set -euo pipefail
@@ -17,11 +18,12 @@ case ${1:-} in
     ;;
 esac
 
+failed=()
 test_preset() {
   local preset=$1
   shift
-  tools/build.sh "$preset"
-  ctest --preset "$preset" --parallel "$(nproc)" "$@"
+  { tools/build.sh "$preset" && ctest --preset "$preset" --parallel "$(nproc)" "$@"; } ||
+    failed+=("$preset")
 }
 
 if ((${#tier[@]} == 0)); then
@@ -29,3 +31,4 @@ if ((${#tier[@]} == 0)); then
   test_preset asan
 fi
 test_preset dev "${tier[@]}"
+((${#failed[@]} == 0)) || { echo "failed presets: ${failed[*]}" >&2; exit 1; }
