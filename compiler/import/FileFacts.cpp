@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace monarch {
 
 namespace {
@@ -43,6 +45,41 @@ std::vector<OpenSize> openSizes(const JsonValue &json,
   return sizes;
 }
 
+/// Whether the node does something else in training; its flag is false.
+bool isInEvalMode(const ExportedNode &node) {
+  const bool isDropout =
+      node.target == "torch.ops.aten.dropout.default" ||
+      node.target == "torch.ops.aten.feature_dropout.default";
+  const char *flag = isDropout ? "train" : "training";
+  if (!isDropout && node.target != "torch.ops.aten.batch_norm.default")
+    return false;
+  return std::any_of(
+      node.inputs.begin(), node.inputs.end(), [&](const auto &input) {
+        const bool *value = std::get_if<bool>(&input.second);
+        return input.first == flag && value != nullptr && !*value;
+      });
+}
+
+/// "" when no op was recorded in eval mode.
+std::string evalModeNote(const ExportedGraph &graph) {
+  std::map<std::string, int> counts;
+  std::string first;
+  for (const ExportedNode &node : graph.nodes)
+    if (isInEvalMode(node)) {
+      ++counts[node.target.substr(15, node.target.rfind('.') - 15)];
+      if (first.empty())
+        first = originText(node.module, node.source);
+    }
+  if (counts.empty())
+    return "";
+  std::string ops;
+  for (const auto &[name, count] : counts)
+    ops += fmt::format("{}{} x {}", ops.empty() ? "" : ", ", name, count);
+  return fmt::format("exported in eval mode ({}, first at {}): training keeps "
+                     "that behaviour; export model.train() to train",
+                     ops, first);
+}
+
 } // namespace
 
 FileFacts factsOf(const ModelArchive &model, const ExportedProgram &program,
@@ -60,6 +97,16 @@ FileFacts factsOf(const ModelArchive &model, const ExportedProgram &program,
     if (isWeight(record))
       facts.weightBytes += static_cast<int64_t>(place.size);
   facts.openSizes = openSizes(root, program);
+  for (const ExportedNode &node : program.graph.nodes)
+    if (node.target == "torch.ops.higher_order.cond")
+      facts.notes.push_back(
+          "cond at " + originText(node.module, node.source) +
+          ": both branches are computed, and each result is selected");
+  if (auto note = evalModeNote(program.graph); !note.empty())
+    facts.notes.push_back(std::move(note));
+  if (program.isJoint())
+    facts.notes.push_back("forward and backward as the file has them: the "
+                          "gradients are its outputs");
   return facts;
 }
 

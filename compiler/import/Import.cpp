@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Import.h"
+#include "compiler/import/DataDependent.h"
 #include "compiler/import/Normalize.h"
 #include "compiler/import/ReadProgram.h"
 #include "compiler/import/RepeatedNodes.h"
@@ -49,6 +50,8 @@ Expected<LossSpec> parseLoss(const std::string &text) {
 /// The sizes that the file leaves open.
 struct Symbols {
   std::map<std::string, int64_t> values;
+  /// Those that --shape gives.
+  std::set<std::string> given;
   /// Those that grow with the rows.
   std::set<std::string> batch;
   /// Rows that `values` stand for.
@@ -88,18 +91,84 @@ std::optional<Error> bindInput(const ExportedLeaf &leaf,
         return badShape(fmt::format("dim {} of input '{}' is fixed at {}", dim,
                                     name, size.hint),
                         "export the model with this dim dynamic");
-    } else if (size.symbols.size() == 1) {
-      // A given shape wins over the sizes of the export.
-      if (given != nullptr || symbols.values.count(size.symbols[0]) == 0)
-        symbols.values[size.symbols[0]] = value;
-      if (dim == 0)
-        symbols.batch.insert(size.symbols[0]);
     } else {
-      return badShape(fmt::format("dim {} of input '{}' depends on several "
-                                  "sizes",
-                                  dim, name),
-                      "export with one dynamic size a dim");
+      if (dim == 0)
+        symbols.batch.insert(size.symbols.begin(), size.symbols.end());
+      if (size.symbols.size() != 1)
+        continue; // as the dims say that have one of them each
+      const std::string &symbol = size.symbols[0];
+      const auto solved = solveSize(size.expression, symbol, value);
+      if (!solved || *solved < 1)
+        return badShape(
+            fmt::format("dim {} of input '{}' cannot be {}: it is computed "
+                        "from {}, as {}",
+                        dim, name, value, symbol, size.expression),
+            fmt::format("{} is such a size", size.hint));
+      // A given shape wins over the sizes of the export.
+      if (given != nullptr) {
+        symbols.values[symbol] = *solved;
+        symbols.given.insert(symbol);
+      } else {
+        symbols.values.emplace(symbol, *solved);
+      }
     }
+  }
+  return std::nullopt;
+}
+
+/// Whether the sizes of two inputs were compared when the model was exported.
+bool areTied(const ExportedProgram &program, const std::string &a,
+             const std::string &b, size_t dim) {
+  auto size = [&](const std::string &name) {
+    return fmt::format("L['{}'].size()[{}]", name, dim);
+  };
+  return std::any_of(program.guards.begin(), program.guards.end(),
+                     [&](const std::string &guard) {
+                       return guard.find("==") != std::string::npos &&
+                              guard.find(size(a)) != std::string::npos &&
+                              guard.find(size(b)) != std::string::npos;
+                     });
+}
+
+/// Inputs that --shape leaves out follow those that it names where the model
+/// wants equal sizes of them, whatever symbols the export gave them.
+void followGuards(const ExportedProgram &program, Symbols &symbols) {
+  const auto sizesOf = [&](const ExportedLeaf &leaf) -> const auto & {
+    return program.graph.tensors.at(leaf.placeholders.front()).sizes;
+  };
+  auto isPlain = [](const ExportedSize &size) {
+    return size.symbols.size() == 1 &&
+           evaluateSize(size.expression, {{size.symbols[0], 7}}) == 7;
+  };
+  for (const ExportedLeaf &first : program.leaves)
+    for (const ExportedLeaf &other : program.leaves) {
+      if (first.kind != ValueKind::Input || other.kind != ValueKind::Input)
+        continue;
+      const auto &from = sizesOf(first);
+      const auto &to = sizesOf(other);
+      for (size_t dim = 0; dim < std::min(from.size(), to.size()); ++dim)
+        if (isPlain(from[dim]) && isPlain(to[dim]) &&
+            from[dim].hint == to[dim].hint &&
+            symbols.given.count(from[dim].symbols[0]) != 0 &&
+            symbols.given.count(to[dim].symbols[0]) == 0 &&
+            areTied(program, first.names[0], other.names[0], dim))
+          symbols.values[to[dim].symbols[0]] =
+              symbols.values.at(from[dim].symbols[0]);
+    }
+}
+
+/// A size of several symbols, or of one that another dim gave.
+std::optional<Error> checkGiven(const ExportedLeaf &leaf,
+                                const ExportedTensor &type,
+                                const std::vector<int64_t> &given,
+                                const Symbols &symbols) {
+  for (size_t dim = 0; dim < given.size(); ++dim) {
+    const auto size = evaluate(type.sizes[dim], symbols.values);
+    if (size && *size != given[dim])
+      return badShape(fmt::format("dim {} of input '{}' is {}, not {}: the "
+                                  "sizes of the inputs depend on each other",
+                                  dim, leaf.names.front(), *size, given[dim]),
+                      "give all inputs shapes that the model takes together");
   }
   return std::nullopt;
 }
@@ -109,8 +178,7 @@ int64_t rowsOf(const ExportedProgram &program, const Symbols &symbols) {
   for (const ExportedLeaf &leaf : program.leaves) {
     const auto &sizes = program.graph.tensors.at(leaf.placeholders[0]).sizes;
     if (leaf.kind == ValueKind::Input && !sizes.empty())
-      return sizes[0].symbols.empty() ? sizes[0].hint
-                                      : symbols.values.at(sizes[0].symbols[0]);
+      return evaluate(sizes[0], symbols.values).value_or(sizes[0].hint);
   }
   return 1;
 }
@@ -133,6 +201,14 @@ Expected<Symbols> bindSymbols(const ExportedProgram &program,
     if (known.count(name) == 0)
       return badShape("the model has no input '" + name + "'",
                       fmt::format("name one of: {}", fmt::join(known, ", ")));
+  followGuards(program, symbols);
+  for (const ExportedLeaf &leaf : program.leaves)
+    if (auto given = options.shapes.find(leaf.names.front());
+        leaf.kind == ValueKind::Input && given != options.shapes.end())
+      if (auto error = checkGiven(
+              leaf, program.graph.tensors.at(leaf.placeholders.front()),
+              given->second, symbols))
+        return *error;
   symbols.rows = rowsOf(program, symbols);
   return symbols;
 }
@@ -248,11 +324,14 @@ Expected<Graph> importModel(const std::string &path,
                                  : readProgram(*model, facts);
   if (!program)
     return program.error();
+  if (auto error = findDataDependence(*program))
+    return *error;
   auto symbols = bindSymbols(*program, options);
   if (!symbols)
     return symbols.error();
   std::optional<Graph> lengthened;
-  if (!options.captureAllBlocks && !program->script)
+  if (!options.captureAllBlocks && !program->script && !program->isJoint() &&
+      program->bufferResults.empty())
     lengthened = importShortened(*program, *symbols, *loss, options);
   auto graph = lengthened ? Expected<Graph>(std::move(*lengthened))
                           : Importer(*program, *symbols, *loss, options).run();

@@ -56,6 +56,8 @@ struct FileFacts {
   /// Of all weights and constants in the archive; 0: a weightless export.
   int64_t weightBytes = 0;
   std::vector<OpenSize> openSizes;
+  /// What was changed on the way in, for people.
+  std::vector<std::string> notes;
 };
 
 /// `facts` is filled where given, also when the graph cannot be made.

@@ -178,6 +178,9 @@ void nameSizes(const Graph &graph, Op &op) {
     op.name = "aten::view";
     op.args.pop_back();
   }
+  // Conjugated at once: no value of the graph has a sign to be applied later.
+  if (op.name == "aten::_conj")
+    op.name = "aten::_conj_physical";
   if (op.name == "aten::lift_fresh_copy") {
     op.name = "aten::clone";
     op.args.push_back(std::monostate{});

@@ -43,7 +43,8 @@ ExportedSize readSize(const JsonValue &json) {
     return size;
   }
   JsonValue expression = json["as_expr"];
-  size.symbols = symbolsOf(expression["expr_str"].string());
+  size.expression = expression["expr_str"].string();
+  size.symbols = symbolsOf(size.expression);
   if (size.symbols.empty())
     expression.fail("a size that is no number and has no symbol");
   auto hint = expression.find("hint");
@@ -206,9 +207,13 @@ std::string modulePath(const std::string &stack) {
 }
 
 /// "model.py:12" of the innermost frame: File "/a/model.py", line 12, in f.
+/// Frames of text that was compiled in memory ("<eval_with_key>.5") are none.
 std::string sourceLine(const std::string &trace) {
   const std::string opening = "File \"", middle = "\", line ";
   size_t begin = trace.rfind(opening);
+  while (begin != std::string::npos && begin != 0 &&
+         trace.compare(begin + opening.size(), 1, "<") == 0)
+    begin = trace.rfind(opening, begin - 1);
   if (begin == std::string::npos)
     return "";
   begin += opening.size();
@@ -308,15 +313,47 @@ public:
     JsonValue signature = module["signature"];
     for (const JsonValue &spec : signature["input_specs"].elements())
       readInput(spec);
-    for (const JsonValue &spec : signature["output_specs"].elements())
-      if (!spec.find("user_output"))
-        spec.fail("an output of a kind that is not supported: save the program "
-                  "as torch.export.export returned it");
-    program.outputNames = readOutputNames(module);
+    readOutputs(signature["output_specs"]);
+    program.outputNames.resize(program.graph.outputs.size());
+    if (!program.isJoint() && program.bufferResults.empty())
+      program.outputNames = readOutputNames(module);
+    if (auto guards = json.find("guards_code"); guards && guards->isArray())
+      for (const JsonValue &guard : guards->elements())
+        if (guard.isString())
+          program.guards.push_back(guard.string());
     return std::move(program);
   }
 
 private:
+  /// Keeps what the model gives to its caller as the graph's outputs.
+  void readOutputs(const JsonValue &specs) {
+    std::vector<ExportedArgument> kept;
+    size_t index = 0;
+    for (const JsonValue &spec : specs.elements()) {
+      auto fields = spec.fields();
+      if (fields.size() != 1 || index >= program.graph.outputs.size())
+        return spec.fail("not an output of the graph");
+      const auto &[kind, body] = fields.front();
+      const ExportedArgument output = program.graph.outputs[index++];
+      auto name = [&] { return body["arg"]["name"].string(); };
+      if (kind == "user_output") {
+        kept.push_back(output);
+      } else if (kind == "loss_output") {
+        program.jointLoss = name();
+        kept.push_back(output);
+      } else if (kind == "gradient_to_parameter") {
+        program.gradients[body["parameter_name"].string()] = name();
+      } else if (kind == "buffer_mutation") {
+        program.bufferResults[body["buffer_name"].string()] = name();
+      } else if (kind != "gradient_to_user_input") {
+        return spec.fail("an output of kind " + kind +
+                         " is not supported: save the program as "
+                         "torch.export.export returned it");
+      }
+    }
+    program.graph.outputs = std::move(kept);
+  }
+
   void readInput(const JsonValue &spec) {
     auto fields = spec.fields();
     if (fields.size() != 1)

@@ -22,7 +22,7 @@ struct Row {
   int64_t exportCode;
 };
 
-constexpr std::array<Row, 10> Rows = {{
+constexpr std::array<Row, 14> Rows = {{
     {DType::Bool, "bool", 1, false, 12},
     {DType::UInt8, "uint8", 1, false, 1},
     {DType::Int8, "int8", 1, false, 2},
@@ -33,6 +33,10 @@ constexpr std::array<Row, 10> Rows = {{
     {DType::BFloat16, "bfloat16", 2, true, 13},
     {DType::Float32, "float32", 4, true, 7},
     {DType::Float64, "float64", 8, true, 8},
+    {DType::Float8E4M3, "float8_e4m3fn", 1, false, 29},
+    {DType::Float8E5M2, "float8_e5m2", 1, false, 30},
+    {DType::Complex64, "complex64", 8, true, 10},
+    {DType::Complex128, "complex128", 16, true, 11},
 }};
 
 constexpr bool isInEnumerationOrder() {
@@ -42,6 +46,7 @@ constexpr bool isInEnumerationOrder() {
   return true;
 }
 static_assert(isInEnumerationOrder());
+static_assert(Rows.size() == static_cast<size_t>(LastDType) + 1);
 
 const Row &rowOf(DType type) { return Rows[static_cast<size_t>(type)]; }
 
@@ -50,6 +55,10 @@ const Row &rowOf(DType type) { return Rows[static_cast<size_t>(type)]; }
 int64_t byteWidth(DType type) { return rowOf(type).bytes; }
 
 bool isFloating(DType type) { return rowOf(type).floating; }
+
+bool isComplex(DType type) {
+  return type == DType::Complex64 || type == DType::Complex128;
+}
 
 std::string_view toString(DType type) { return rowOf(type).name; }
 

@@ -29,10 +29,19 @@ enum class DType : uint8_t {
   Float16,
   BFloat16,
   Float32,
-  Float64
+  Float64,
+  /// Stored and moved; arithmetic casts them first.
+  Float8E4M3,
+  Float8E5M2,
+  Complex64,
+  Complex128
 };
+/// The last of the enumeration.
+inline constexpr DType LastDType = DType::Complex128;
 int64_t byteWidth(DType type);
+/// Takes gradients: real and complex numbers of two bytes or more.
 bool isFloating(DType type);
+bool isComplex(DType type);
 /// "float32", "int64", ...: the spelling of the files.
 std::string_view toString(DType type);
 std::optional<DType> parseDType(std::string_view text);

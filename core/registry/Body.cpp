@@ -11,7 +11,9 @@
 namespace monarch {
 
 DType accumulationType(DType type) {
-  return type == DType::Float64 || !isFloating(type) ? type : DType::Float32;
+  return type == DType::Float64 || !isFloating(type) || isComplex(type)
+             ? type
+             : DType::Float32;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 // does: forward q k^T and p v; backward those of five products instead of two.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/UserRules.h"
 #include "core/registry/Workspace.h"
 
 #include <algorithm>
@@ -107,6 +108,8 @@ CallCost callCost(const std::string &name, const Tensors &operands,
   } else if (readsResultOnly(name)) {
     cost.bytes = 2 * byteCount(results) + byteCount(operands) -
                  byteCount(operands.front());
+  } else if (auto flops = userFlops(name, operands, results)) {
+    cost.flops = *flops;
   }
   return cost;
 }

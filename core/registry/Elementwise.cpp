@@ -61,6 +61,13 @@ std::optional<OpRule> cast(const OpView &op) {
   return rule;
 }
 
+/// Two reals make a complex number: linear in both.
+std::optional<OpRule> makeComplex(const OpView &op) {
+  OpRule rule = elementwise(op);
+  addLinear(rule, {0, 1});
+  return rule;
+}
+
 /// where(condition, a, b).
 std::optional<OpRule> where(const OpView &op) {
   OpRule rule = elementwise(op);
@@ -145,12 +152,20 @@ constexpr std::array Nonlinear = {
     "aten::bitwise_not",
     "aten::masked_fill.Tensor",
     "aten::isnan",
+    "aten::polar",
 };
 
 constexpr std::array LinearInFirst = {
-    "aten::neg",           "aten::mul.Scalar",       "aten::div.Scalar",
-    "aten::div.Tensor",    "aten::gelu_backward",    "aten::silu_backward",
-    "aten::tanh_backward", "aten::sigmoid_backward", "aten::threshold_backward",
+    "aten::neg",
+    "aten::mul.Scalar",
+    "aten::div.Scalar",
+    "aten::div.Tensor",
+    "aten::gelu_backward",
+    "aten::silu_backward",
+    "aten::tanh_backward",
+    "aten::sigmoid_backward",
+    "aten::threshold_backward",
+    "aten::_conj_physical",
 };
 
 } // namespace
@@ -165,6 +180,7 @@ void addElementwiseRules(RuleTable &table) {
   table["aten::lerp.Scalar"] = linearSum;
   table["aten::lerp.Tensor"] = linearSum;
   table["aten::mul.Tensor"] = linearProduct;
+  table["aten::complex"] = makeComplex;
   table["aten::clone"] = cast;
   table["aten::_to_copy"] = cast;
   table["aten::where.self"] = where;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "core/registry/Registry.h"
+#include "core/registry/UserRules.h"
 
 namespace monarch {
 
@@ -53,7 +54,7 @@ template <typename T> const T *argAs(const Op &op, size_t argument) {
 std::optional<OpRule> ruleOf(const Graph &graph, const Op &op) {
   auto found = table().find(op.name);
   if (found == table().end())
-    return std::nullopt;
+    return userRuleOf(graph, op);
   return found->second(OpView(graph, op));
 }
 

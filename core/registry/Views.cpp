@@ -6,6 +6,7 @@
 // be split: each rank then repeats its operand less often.
 //
 //===----------------------------------------------------------------------===//
+#include "core/registry/Body.h"
 #include "core/registry/Registry.h"
 
 namespace monarch {
@@ -94,6 +95,32 @@ std::optional<OpRule> permute(const OpView &op) {
   return permuted(op, op.intsAt(1));
 }
 
+/// The pairs' dim belongs to one rank; all others are as they were. The result
+/// is a tensor of its own: an op of no view, to the program.
+OpRule pairs(const OpView &op) {
+  OpRule rule;
+  const size_t dims = std::max(op.shape(0).size(), op.resultShape(0).size());
+  Labels paired = numbered(dims - 1), plain = paired;
+  paired.emplace_back();
+  const bool makesComplex = op.shape(0).size() == dims;
+  rule.operands = {makesComplex ? paired : plain};
+  rule.results = {makesComplex ? plain : paired};
+  return following(std::move(rule));
+}
+
+std::optional<OpRule> viewAsReal(const OpView &op) { return pairs(op); }
+
+/// Its operand must be contiguous, which a local part of it need not be.
+std::optional<OpRule> viewAsComplex(const OpView &op) {
+  OpRule rule = pairs(op);
+  rule.lower = [](Lowering &lowering) {
+    Body body(lowering);
+    lowering.callAs("aten::view_as_complex", {body.copy(lowering.operands[0])},
+                    {OperandArg{0}});
+  };
+  return rule;
+}
+
 std::optional<OpRule> expand(const OpView &op) {
   return following(elementwise(op));
 }
@@ -106,6 +133,8 @@ void addViewRules(RuleTable &table) {
   for (const char *name :
        {"aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims"})
     table[name] = squeeze;
+  table["aten::view_as_real"] = viewAsReal;
+  table["aten::view_as_complex"] = viewAsComplex;
   table["aten::unsqueeze"] = unsqueeze;
   table["aten::t"] = matrixTranspose;
   table["aten::transpose.int"] = transpose;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t MaxHeaderBytes = 100'000'000;
 
-constexpr std::array<std::pair<std::string_view, DType>, 10> TypeNames = {{
+constexpr std::array<std::pair<std::string_view, DType>, 13> TypeNames = {{
     {"BOOL", DType::Bool},
     {"U8", DType::UInt8},
     {"I8", DType::Int8},
@@ -31,6 +31,9 @@ constexpr std::array<std::pair<std::string_view, DType>, 10> TypeNames = {{
     {"BF16", DType::BFloat16},
     {"F32", DType::Float32},
     {"F64", DType::Float64},
+    {"F8_E4M3", DType::Float8E4M3},
+    {"F8_E5M2", DType::Float8E5M2},
+    {"C64", DType::Complex64},
 }};
 
 Error malformed(const std::string &path, std::string what) {

@@ -32,12 +32,20 @@ Type elementType(DType type, MLIRContext *context) {
     return Float32Type::get(context);
   case DType::Float64:
     return Float64Type::get(context);
+  case DType::Float8E4M3:
+    return Float8E4M3FNType::get(context);
+  case DType::Float8E5M2:
+    return Float8E5M2Type::get(context);
+  case DType::Complex64:
+    return ComplexType::get(Float32Type::get(context));
+  case DType::Complex128:
+    return ComplexType::get(Float64Type::get(context));
   }
   llvm_unreachable("all element types are listed");
 }
 
 std::optional<DType> dtypeOf(Type type) {
-  for (int i = 0; i <= static_cast<int>(DType::Float64); ++i)
+  for (int i = 0; i <= static_cast<int>(LastDType); ++i)
     if (elementType(static_cast<DType>(i), type.getContext()) == type)
       return static_cast<DType>(i);
   return std::nullopt;

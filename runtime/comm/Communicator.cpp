@@ -8,6 +8,7 @@
 #include "core/layout/Reshard.h"
 #include "runtime/support/Tensors.h"
 
+#include <ATen/ops/view_as_real.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,6 +55,11 @@ std::optional<Error> checkBuffers(const Group &group, const at::Tensor &in,
   return std::nullopt;
 }
 
+/// Complex numbers are added as pairs of reals.
+at::Tensor realsOf(const at::Tensor &tensor) {
+  return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
+}
+
 std::vector<int64_t> scaled(std::vector<int64_t> sizes, int64_t factor) {
   for (int64_t &size : sizes)
     size *= factor;
@@ -88,7 +94,7 @@ std::optional<Error> Communicator::allReduce(const Group &group,
     return std::nullopt;
   count("all_reduce",
         allReduceBytes(static_cast<int64_t>(tensor.nbytes()), group.size()));
-  return doAllReduce(group, tensor, reduction);
+  return doAllReduce(group, realsOf(tensor), reduction);
 }
 
 std::optional<Error>
@@ -122,7 +128,8 @@ Communicator::reduceScatter(const Group &group, const at::Tensor &all,
   }
   count("reduce_scatter",
         exchangeBytes(scaled(sendSizes, all.element_size()), group.own));
-  return doReduceScatter(group, all, own, sendSizes);
+  return doReduceScatter(group, realsOf(all), realsOf(own),
+                         scaled(sendSizes, all.is_complex() ? 2 : 1));
 }
 
 std::optional<Error>

@@ -127,8 +127,12 @@ Expected<BoxedCall> BoxedCall::resolve(const Instruction &instruction,
       dot == std::string::npos ? "" : instruction.name.substr(dot + 1);
   auto handle =
       c10::Dispatcher::singleton().findSchema({base.c_str(), overload.c_str()});
-  if (!handle)
-    return fail("LibTorch has no such op");
+  if (!handle) {
+    Error error = fail("LibTorch has no such op");
+    if (!base.starts_with("aten::") && !base.starts_with("monarch::"))
+      error.fix = "bring the library that has it: --library FILE.so";
+    return error;
+  }
 
   const auto &schema = handle->schema().arguments();
   if (instruction.args.size() > schema.size())

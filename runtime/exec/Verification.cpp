@@ -73,7 +73,7 @@ double toleranceOf(const Program &program) {
   double tolerance = 1e-12;
   for (const Role &role : program.roles)
     for (const ProgramValue &value : role.values) {
-      if (value.type == DType::Float32)
+      if (value.type == DType::Float32 || value.type == DType::Complex64)
         tolerance = std::max(tolerance, 1e-5);
       else if (value.type == DType::Float16)
         tolerance = std::max(tolerance, narrow * std::exp2(-10));

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <limits>
 #include <thread>
 
@@ -33,6 +34,19 @@ namespace {
 
 /// For other ranks to start.
 constexpr std::chrono::seconds startPatience{60};
+
+/// Their ops are known to LibTorch from here on.
+std::optional<Error> loadLibraries(const std::vector<std::string> &paths) {
+  for (const std::string &path : paths)
+    if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+      const char *why = ::dlerror();
+      return Error{"MP4016", ExitCode::BadInput,
+                   std::string("cannot load a library: ") +
+                       (why != nullptr ? why : "unknown reason"),
+                   path, "give one that was built for this PyTorch"};
+    }
+  return std::nullopt;
+}
 
 Expected<std::unique_ptr<WeightSource>> weightsOf(const RunOptions &options) {
   std::unique_ptr<WeightSource> file;
@@ -59,6 +73,8 @@ public:
                    : SharedProgress::open(place.progressFile)) {}
 
   std::optional<Error> run() {
+    if (auto error = loadLibraries(options.libraries))
+      return error;
     if (auto error = prove())
       return error;
     if (auto error = meet())

@@ -36,6 +36,8 @@ std::vector<std::string> argumentsOf(const RunOptions &options) {
   addText("--report", options.report);
   add("--timeout", fmt::format("{}", options.timeout.count()));
   addText("--interface", options.interface);
+  for (const std::string &library : options.libraries)
+    addText("--library", library);
   return arguments;
 }
 

@@ -29,6 +29,8 @@ struct RunOptions {
   int64_t seed = 0;
   OptimizerSettings optimizer;
   bool verify = false;
+  /// Shared libraries that bring PyTorch ops.
+  std::vector<std::string> libraries;
   std::string saveWeights;
   std::string report;
   /// The longest that one operation may wait for other ranks.

@@ -37,16 +37,22 @@ at::ScalarType scalarTypeOf(DType type) {
     return at::kFloat;
   case DType::Float64:
     return at::kDouble;
+  case DType::Float8E4M3:
+    return at::kFloat8_e4m3fn;
+  case DType::Float8E5M2:
+    return at::kFloat8_e5m2;
+  case DType::Complex64:
+    return at::kComplexFloat;
+  case DType::Complex128:
+    return at::kComplexDouble;
   }
   return at::kFloat;
 }
 
 std::optional<DType> dtypeOf(at::ScalarType type) {
-  for (DType candidate : {DType::Bool, DType::UInt8, DType::Int8, DType::Int16,
-                          DType::Int32, DType::Int64, DType::Float16,
-                          DType::BFloat16, DType::Float32, DType::Float64})
-    if (scalarTypeOf(candidate) == type)
-      return candidate;
+  for (int i = 0; i <= static_cast<int>(LastDType); ++i)
+    if (scalarTypeOf(static_cast<DType>(i)) == type)
+      return static_cast<DType>(i);
   return std::nullopt;
 }
 
@@ -85,7 +91,19 @@ at::Tensor indexTensor(const std::vector<int64_t> &indices) {
 
 } // namespace
 
-at::Tensor takeBlock(const at::Tensor &whole, const BlockIndices &indices) {
+namespace {
+
+/// Types of eight bits are moved as bytes: LibTorch selects no others.
+at::Tensor asMovable(const at::Tensor &tensor) {
+  bool isNarrow = tensor.scalar_type() == at::kFloat8_e4m3fn ||
+                  tensor.scalar_type() == at::kFloat8_e5m2;
+  return isNarrow ? tensor.view(at::kByte) : tensor;
+}
+
+} // namespace
+
+at::Tensor takeBlock(const at::Tensor &tensor, const BlockIndices &indices) {
+  at::Tensor whole = asMovable(tensor);
   at::Tensor block = whole;
   for (size_t dim = 0; dim < indices.size(); ++dim) {
     int64_t count = static_cast<int64_t>(indices[dim].size());
@@ -94,13 +112,16 @@ at::Tensor takeBlock(const at::Tensor &whole, const BlockIndices &indices) {
     else
       block = block.index_select(dim, indexTensor(indices[dim]));
   }
-  if (block.is_contiguous() && !block.is_alias_of(whole))
-    return block;
-  return block.clone(at::MemoryFormat::Contiguous);
+  if (!block.is_contiguous() || block.is_alias_of(whole))
+    block = block.clone(at::MemoryFormat::Contiguous);
+  return block.scalar_type() == tensor.scalar_type()
+             ? block
+             : block.view(tensor.scalar_type());
 }
 
-void putBlock(at::Tensor &whole, const BlockIndices &indices,
-              const at::Tensor &block) {
+void putBlock(at::Tensor &tensor, const BlockIndices &indices,
+              const at::Tensor &given) {
+  at::Tensor whole = asMovable(tensor), block = asMovable(given);
   std::vector<size_t> scattered;
   at::Tensor target = whole;
   for (size_t dim = 0; dim < indices.size(); ++dim) {

@@ -43,8 +43,8 @@ bool contains(const std::string &text, std::string_view part) {
 
 Graph promoted(Graph graph) {
   const auto raise = [](DType &type) {
-    if (type == DType::Float32)
-      type = DType::Float64;
+    if (isFloating(type))
+      type = isComplex(type) ? DType::Complex128 : DType::Float64;
   };
   for (Value &value : graph.values)
     raise(value.type);

@@ -170,8 +170,11 @@ at::Tensor rowsOf(const Graph &graph, const Value &value,
 
 at::ScalarType scalarTypeOf(DType type) {
   static const at::ScalarType types[] = {
-      at::kBool, at::kByte, at::kChar,     at::kShort, at::kInt,
-      at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};
+      at::kBool,         at::kByte,          at::kChar,
+      at::kShort,        at::kInt,           at::kLong,
+      at::kHalf,         at::kBFloat16,      at::kFloat,
+      at::kDouble,       at::kFloat8_e4m3fn, at::kFloat8_e5m2,
+      at::kComplexFloat, at::kComplexDouble};
   return types[static_cast<size_t>(type)];
 }
 

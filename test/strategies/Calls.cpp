@@ -12,7 +12,7 @@ namespace monarch::test {
 
 namespace {
 
-constexpr std::array<std::pair<DType, at::ScalarType>, 10> Types = {{
+constexpr std::array<std::pair<DType, at::ScalarType>, 14> Types = {{
     {DType::Bool, at::kBool},
     {DType::UInt8, at::kByte},
     {DType::Int8, at::kChar},
@@ -23,6 +23,10 @@ constexpr std::array<std::pair<DType, at::ScalarType>, 10> Types = {{
     {DType::BFloat16, at::kBFloat16},
     {DType::Float32, at::kFloat},
     {DType::Float64, at::kDouble},
+    {DType::Float8E4M3, at::kFloat8_e4m3fn},
+    {DType::Float8E5M2, at::kFloat8_e5m2},
+    {DType::Complex64, at::kComplexFloat},
+    {DType::Complex128, at::kComplexDouble},
 }};
 
 using Tensors = std::vector<at::Tensor>;

@@ -142,6 +142,19 @@ void addElementwiseSamples(SampleTable &table) {
   table["aten::threshold_backward"] =
       derivative("aten::threshold_backward", {int64_t(0)}, "aten::relu");
 
+  table["aten::complex"] = one([](Builder &b) {
+    b.run("aten::complex", {threeDims(b), threeDims(b)}, operandArgs(2),
+          {6, 5, 4});
+  });
+  table["aten::polar"] = one([](Builder &b) {
+    b.run("aten::polar", {threeDims(b, true), threeDims(b)}, operandArgs(2),
+          {6, 5, 4});
+  });
+  table["aten::_conj_physical"] = one([](Builder &b) {
+    ValueId x = b.complexNumbers({6, 5});
+    b.factors(x, {2, 3, 5});
+    b.run("aten::_conj_physical", {x}, operandArgs(1), {6, 5});
+  });
   table["aten::clone"] =
       several({[](Builder &b) {
                  b.run("aten::clone", {threeDims(b)},

@@ -6,6 +6,7 @@
 #include "test/strategies/Ranks.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/complex.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
@@ -24,6 +25,11 @@ ValueId SampleBuilder::leaf(at::Tensor tensor) {
 
 ValueId SampleBuilder::normal(Shape shape) {
   return leaf(randomTensor(shape, random));
+}
+
+ValueId SampleBuilder::complexNumbers(Shape shape) {
+  return leaf(
+      at::complex(randomTensor(shape, random), randomTensor(shape, random)));
 }
 
 ValueId SampleBuilder::positive(Shape shape) {

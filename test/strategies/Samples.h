@@ -37,6 +37,7 @@ public:
   ValueId positive(Shape shape);
   ValueId integers(Shape shape, int64_t bound);
   ValueId booleans(Shape shape);
+  ValueId complexNumbers(Shape shape);
   ValueId leaf(at::Tensor tensor);
   /// Seed, step and unit.
   ValueId state();

@@ -61,6 +61,15 @@ SampleMaker split(const std::string &name, Arg sizes, Shape pieces) {
 void addViewSamples(SampleTable &table) {
   for (const char *name : {"aten::view", "aten::_unsafe_view", "aten::reshape"})
     table[name] = reshaped(name);
+  table["aten::view_as_complex"] = one([](Builder &b) {
+    ValueId x = b.normal({6, 4, 2});
+    b.factors(x, {2, 3, 4, 2});
+    b.run("aten::view_as_complex", {x}, operandArgs(1), {6, 4});
+  });
+  table["aten::view_as_real"] = one([](Builder &b) {
+    b.run("aten::view_as_real", {b.complexNumbers({6, 4})}, operandArgs(1),
+          {6, 4, 2});
+  });
   table["aten::unsqueeze"] =
       view("aten::unsqueeze", {6, 4}, {6, 1, 4}, int64_t(1));
   table["aten::squeeze"] = one([](Builder &b) {

@@ -24,6 +24,8 @@ std::string toText(const FileFacts &facts) {
                         size.high ? fmt::format("{}", *size.high)
                                   : std::string("any"),
                         fmt::join(size.places, ", "));
+  for (const std::string &note : facts.notes)
+    text += fmt::format("{:<12}{}\n", "note", note);
   return text;
 }
 
@@ -40,6 +42,7 @@ Json toJson(const FileFacts &facts) {
          {"low", size.low},
          {"high", size.high ? Json(*size.high) : Json()},
          {"places", size.places}});
+  json["notes"] = facts.notes;
   return json;
 }
 

@@ -1,6 +1,8 @@
 #include "tools/cli/ModelInput.h"
 
 #include "compiler/driver/Driver.h"
+#include "core/registry/UserRules.h"
+#include "tools/cli/planner/Model.h"
 
 #include <algorithm>
 #include <charconv>
@@ -75,7 +77,13 @@ Expected<Graph> loadModel(const ModelOptions &options,
                  options.model,
                  "leave out --loss, --shape and --mode, or give the model"};
   import->unitRows = rows;
-  return loadGraph(options.model, *import, {dumpDirectory}, facts);
+  if (auto error = readRules(options))
+    return *error;
+  auto graph = loadGraph(options.model, *import, {dumpDirectory}, facts);
+  if (graph && !options.rules.empty())
+    if (auto error = checkUserRules(*graph))
+      return *error;
+  return graph;
 }
 
 } // namespace monarch::cli

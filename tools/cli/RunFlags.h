@@ -41,6 +41,8 @@ inline void addRunFlags(CLI::App &app, runtime::RunOptions &options) {
          },
          "seconds that one operation may wait for other ranks")
       ->check(positive());
+  app.add_option("--library", options.libraries,
+                 "a shared library that brings PyTorch ops");
   app.add_option("--interface", options.interface,
                  "network interface (default: GLOO_SOCKET_IFNAME)");
 }

@@ -58,8 +58,12 @@ int main(int argc, char **argv) {
     return compile(compileOptions, console);
   if (*runVerb)
     return run(std::move(runOptions), console);
-  const ModelLoader loader = [](const ModelOptions &options) {
-    return loadModel(options, std::nullopt);
+  const ModelLoader loader = [&](const ModelOptions &options) {
+    FileFacts facts;
+    auto graph = loadModel(options, std::nullopt, "", &facts);
+    for (const std::string &note : facts.notes)
+      console.note("note: " + note + "\n");
+    return graph;
   };
   return plannerCommands.run(loader, console).value_or(0);
 }

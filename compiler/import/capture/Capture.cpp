@@ -57,7 +57,8 @@ class Session {
 public:
   Session(const ExportedProgram &program, const CaptureOptions &options)
       : program(program), options(options),
-        interpreter(recorder, options.promoteToFloat64), pairs(recorder) {}
+        interpreter(recorder, options.symbols, options.promoteToFloat64),
+        pairs(recorder) {}
 
   Graph run() {
     DefaultType type(options.promoteToFloat64);
@@ -65,13 +66,18 @@ public:
     RecordingScope recording(recorder);
     Overrides overrides(recorder, options.plainMeans);
     AbstractOps abstractOps(recorder);
-    at::AutoGradMode gradients(options.train);
+    at::AutoGradMode gradients(options.train && !program.isJoint());
     makeLeaves();
+    if (program.isJoint()) {
+      runJoint();
+      return std::move(recorder.graph);
+    }
     pairs.startForward();
     if (program.script) {
       runScript();
     } else {
       interpreter.run(program.graph, values);
+      takeBufferResults();
       collectOutputs();
     }
     recorder.module.clear();
@@ -81,11 +87,7 @@ public:
       recorder.graph.loss = recorder.idOf(loss);
       runBackward(loss);
     }
-    for (auto &[index, tensor] : buffers) {
-      Buffer &buffer = recorder.graph.buffers[index];
-      ValueId last = recorder.idOf(tensor);
-      buffer.updated = last == buffer.value ? None : last;
-    }
+    noteBuffers();
     return std::move(recorder.graph);
   }
 
@@ -94,10 +96,15 @@ private:
     std::vector<int64_t> shape;
     for (const ExportedSize &size :
          program.graph.tensors.at(placeholder).sizes) {
-      int64_t value = size.hint;
-      if (!size.symbols.empty())
-        value = options.symbols.at(size.symbols.front());
-      shape.push_back(value);
+      const auto value = evaluate(size, options.symbols);
+      if (!value)
+        throw CaptureFailure(
+            {"MP1010", ExitCode::BadInput,
+             "the size of an input depends on others in a way that is not "
+             "known: " +
+                 size.expression,
+             placeholder, "export with one dynamic size a dim"});
+      shape.push_back(*value);
     }
     return shape;
   }
@@ -114,9 +121,11 @@ private:
       switch (leaf.kind) {
       case ValueKind::Parameter: {
         bool trainable = leaf.trainable && isFloating(dtype);
+        if (program.isJoint())
+          trainable = hasGradient(leaf);
         graph.parameters.push_back(
             {id, leaf.names, trainable, leaf.storage, {}});
-        if (trainable && options.train) {
+        if (trainable && options.train && !program.isJoint()) {
           tensor.set_requires_grad(true);
           trained.push_back({graph.parameters.size() - 1, tensor});
           pairs.addLeaf(tensor);
@@ -157,6 +166,108 @@ private:
                    .at(scriptPlaceholder(
                        recorder.graph.buffers[index].names.front()))
                    .toTensor();
+  }
+
+  //===- What a functional program says of itself ------------------------===//
+
+  bool hasGradient(const ExportedLeaf &leaf) const {
+    return std::any_of(leaf.names.begin(), leaf.names.end(),
+                       [&](const std::string &name) {
+                         return program.gradients.count(name) != 0;
+                       });
+  }
+
+  void takeBufferResults() {
+    for (auto &[index, tensor] : buffers)
+      for (const std::string &name : recorder.graph.buffers[index].names)
+        if (auto found = program.bufferResults.find(name);
+            found != program.bufferResults.end())
+          tensor = values.at(found->second).toTensor();
+  }
+
+  void noteBuffers() {
+    for (auto &[index, tensor] : buffers) {
+      Buffer &buffer = recorder.graph.buffers[index];
+      ValueId last = recorder.idOf(tensor);
+      buffer.updated = last == buffer.value ? None : last;
+    }
+  }
+
+  /// The file's own backward: what the loss, the outputs and the buffers need
+  /// is forward, all else backward. A file does not say which gradient is
+  /// whose.
+  void runJoint() {
+    if (options.loss.kind != LossSpec::Kind::Output ||
+        !options.loss.output.empty())
+      throw CaptureFailure(badLoss("the file holds its loss and the gradients",
+                                   "leave --loss out"));
+    std::set<std::string> wanted = {program.jointLoss};
+    for (const ExportedArgument &output : program.graph.outputs)
+      if (const auto *tensor = std::get_if<TensorName>(&output))
+        wanted.insert(tensor->name);
+    for (const auto &[buffer, result] : program.bufferResults)
+      wanted.insert(result);
+    auto [forward, backward] = split(program.graph, std::move(wanted));
+    interpreter.run(forward, values);
+    takeBufferResults();
+    collectOutputs();
+    noteBuffers();
+    Graph &graph = recorder.graph;
+    if (!options.train)
+      return;
+    graph.loss = recorder.idOf(values.at(program.jointLoss).toTensor());
+    recorder.phase = Phase::Backward;
+    interpreter.run(backward, values);
+    for (Parameter &parameter : graph.parameters)
+      for (const std::string &name : parameter.names)
+        if (auto found = program.gradients.find(name);
+            found != program.gradients.end()) {
+          const ValueId gradient =
+              recorder.idOf(values.at(found->second).toTensor());
+          parameter.gradients.push_back(gradient);
+          graph.values[gradient].cotangentOf.push_back(parameter.value);
+        }
+  }
+
+  /// The nodes that `wanted` needs, and the others.
+  static std::pair<ExportedGraph, ExportedGraph>
+  split(const ExportedGraph &graph, std::set<std::string> wanted) {
+    std::pair<ExportedGraph, ExportedGraph> halves;
+    halves.first.tensors = halves.second.tensors = graph.tensors;
+    std::vector<bool> isForward(graph.nodes.size());
+    for (size_t i = graph.nodes.size(); i-- > 0;) {
+      bool isWanted = false;
+      for (const ExportedArgument &output : graph.nodes[i].outputs)
+        eachName(output, [&](const std::string &name) {
+          isWanted |= wanted.count(name) != 0;
+        });
+      isForward[i] = isWanted;
+      if (isWanted)
+        for (const auto &[name, input] : graph.nodes[i].inputs)
+          eachName(input,
+                   [&](const std::string &used) { wanted.insert(used); });
+    }
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      (isForward[i] ? halves.first : halves.second)
+          .nodes.push_back(graph.nodes[i]);
+    return halves;
+  }
+
+  /// Names of tensors and symbols in an argument.
+  template <typename Visit>
+  static void eachName(const ExportedArgument &argument, Visit visit) {
+    if (const auto *tensor = std::get_if<TensorName>(&argument))
+      visit(tensor->name);
+    else if (const auto *symbol = std::get_if<SymbolName>(&argument))
+      visit(symbol->name);
+    else if (const auto *list = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName &tensor : *list)
+        visit(tensor.name);
+    else if (const auto *ints =
+                 std::get_if<std::vector<ExportedInt>>(&argument))
+      for (const ExportedInt &element : *ints)
+        if (const auto *symbol = std::get_if<SymbolName>(&element))
+          visit(symbol->name);
   }
 
   void collectOutputs() {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "compiler/import/capture/SizeExpression.h"
 #include "core/graph/Graph.h"
 
 #include <map>
@@ -19,8 +20,13 @@ namespace monarch {
 struct ExportedSize {
   int64_t hint = 0;
   std::vector<std::string> symbols;
+  /// Of symbols (SizeExpression.h); "" without.
+  std::string expression;
   bool operator==(const ExportedSize &) const = default;
 };
+/// nullopt where a symbol has no value, or the expression is not known.
+std::optional<int64_t> evaluate(const ExportedSize &size,
+                                const SymbolValues &symbols);
 
 struct ExportedTensor {
   DType type = DType::Float32;
@@ -94,6 +100,15 @@ struct ExportedProgram {
   /// TorchScript: runs in place of the graph, whose nodes and outputs are then
   /// unknown.
   std::shared_ptr<const ScriptFile> script;
+  /// Conditions on the inputs' sizes, as Python text.
+  std::vector<std::string> guards;
+  /// What the outputs are when the program is functional: the graph's names of
+  /// the buffers' last values; of a joint graph the loss and the parameters'
+  /// gradients too, by FQN.
+  std::map<std::string, std::string> bufferResults;
+  std::map<std::string, std::string> gradients;
+  std::string jointLoss;
+  bool isJoint() const { return !jointLoss.empty(); }
 };
 
 } // namespace monarch

@@ -7,9 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/capture/Interpreter.h"
 
-#include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
 
@@ -19,14 +16,6 @@ namespace {
 
 using c10::IValue;
 using c10::TypeKind;
-
-[[noreturn]] void fail(const ExportedNode &node, std::string what) {
-  throw CaptureFailure(
-      {"MP1008", ExitCode::BadInput, node.target + ": " + std::move(what),
-       node.module.empty() ? node.source
-                           : node.module + " (" + node.source + ")",
-       "rewrite this part of the model without it"});
-}
 
 /// A number where the schema wants a tensor.
 IValue wrappedNumber(const c10::Scalar &number) {
@@ -87,8 +76,17 @@ bool isCheck(const std::string &target) {
 
 } // namespace
 
+void failAt(const ExportedNode &node, std::string what) {
+  throw CaptureFailure({"MP1008", ExitCode::BadInput,
+                        node.target + ": " + std::move(what),
+                        originText(node.module, node.source),
+                        "rewrite this part of the model without it"});
+}
+
 DType Interpreter::promoted(DType type) const {
-  return promote && isFloating(type) ? DType::Float64 : type;
+  if (!promote || !isFloating(type))
+    return type;
+  return isComplex(type) ? DType::Complex128 : DType::Float64;
 }
 
 IValue Interpreter::convert(const ExportedArgument &argument,
@@ -181,7 +179,7 @@ void Interpreter::bind(const ExportedNode &node,
                        const std::vector<IValue> &results,
                        Values &values) const {
   if (results.size() < node.outputs.size())
-    fail(node, "fewer results than the file names");
+    failAt(node, "fewer results than the file names");
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const ExportedArgument &output = node.outputs[i];
     if (const auto *tensor = std::get_if<TensorName>(&output)) {
@@ -192,7 +190,7 @@ void Interpreter::bind(const ExportedNode &node,
                    std::get_if<std::vector<TensorName>>(&output)) {
       const auto tensors = results[i].toTensorVector();
       if (tensors.size() != list->size())
-        fail(node, "another number of results than the file names");
+        failAt(node, "another number of results than the file names");
       for (size_t k = 0; k < tensors.size(); ++k)
         values[(*list)[k].name] = tensors[k];
     }
@@ -227,7 +225,7 @@ void Interpreter::runOp(const ExportedGraph &graph, const ExportedNode &node,
   const std::string path = node.target.substr(10);
   const size_t first = path.find('.'), last = path.rfind('.');
   if (first == std::string::npos || first == last)
-    fail(node, "not the name of an op");
+    failAt(node, "not the name of an op");
   const std::string name =
       path.substr(0, first) + "::" + path.substr(first + 1, last - first - 1);
   std::string overload = path.substr(last + 1);
@@ -235,7 +233,8 @@ void Interpreter::runOp(const ExportedGraph &graph, const ExportedNode &node,
     overload.clear();
   auto handle = c10::Dispatcher::singleton().findSchema({name, overload});
   if (!handle)
-    fail(node, "LibTorch does not know this op");
+    return runOpaque(graph, node,
+                     overload.empty() ? name : name + "." + overload, values);
 
   torch::jit::Stack stack;
   for (const c10::Argument &argument : handle->schema().arguments()) {
@@ -247,7 +246,7 @@ void Interpreter::runOp(const ExportedGraph &graph, const ExportedNode &node,
     else if (argument.default_value())
       stack.push_back(*argument.default_value());
     else
-      fail(node, "argument '" + argument.name() + "' is missing");
+      failAt(node, "argument '" + argument.name() + "' is missing");
   }
   handle->callBoxed(&stack);
   bind(node, stack, values);
@@ -267,14 +266,14 @@ IValue Interpreter::runSymbolic(const ExportedNode &node,
   for (const auto &[name, argument] : node.inputs) {
     IValue value = convert(argument, values, nullptr);
     if (!value.isInt())
-      fail(node, "arithmetic on something that is no integer");
+      failAt(node, "arithmetic on something that is no integer");
     in.push_back(value.toInt());
   }
   const std::string &target = node.target;
   if (in.size() == 1 && target == "_operator.neg")
     return -in[0];
   if (in.size() != 2)
-    fail(node, "unknown arithmetic on sizes");
+    failAt(node, "unknown arithmetic on sizes");
   if (target == "_operator.add")
     return in[0] + in[1];
   if (target == "_operator.sub")
@@ -302,64 +301,7 @@ IValue Interpreter::runSymbolic(const ExportedNode &node,
     return in[0] >= in[1];
   if (target == "_operator.gt")
     return in[0] > in[1];
-  fail(node, "unknown arithmetic on sizes");
-}
-
-void Interpreter::runHigherOrder(const ExportedNode &node, Values &values) {
-  const std::string kind = node.target.substr(23);
-  size_t at = 0;
-  std::shared_ptr<ExportedGraph> body;
-  for (; at < node.inputs.size() && !body; ++at)
-    if (const auto *graph = std::get_if<std::shared_ptr<ExportedGraph>>(
-            &node.inputs[at].second))
-      body = *graph;
-  const bool isGradMode = kind == "wrap_with_set_grad_enabled";
-  if (!body || (!isGradMode && kind != "wrap_with_autocast") ||
-      node.inputs.size() - at != body->inputs.size())
-    fail(node, "this higher-order op is not supported");
-
-  Values inner;
-  for (size_t i = 0; i < body->inputs.size(); ++i) {
-    IValue value = convert(node.inputs[at + i].second, values, nullptr);
-    if (const auto *tensor = std::get_if<TensorName>(&body->inputs[i]))
-      inner[tensor->name] = value;
-    else if (const auto *symbol = std::get_if<SymbolName>(&body->inputs[i]))
-      inner[symbol->name] = value;
-  }
-  auto flag = [&](size_t i) {
-    const bool *value = i < node.inputs.size()
-                            ? std::get_if<bool>(&node.inputs[i].second)
-                            : nullptr;
-    return value != nullptr && *value;
-  };
-  if (isGradMode) {
-    at::AutoGradMode mode(flag(0));
-    run(*body, inner);
-  } else {
-    // wrap_with_autocast(device, dtype, enabled, cache, body, ...)
-    const bool wasEnabled = at::autocast::is_autocast_enabled(c10::kCPU);
-    const at::ScalarType previous = at::autocast::get_autocast_dtype(c10::kCPU);
-    at::autocast::set_autocast_enabled(c10::kCPU, flag(2) && !promote);
-    if (const DType *type = std::get_if<DType>(&node.inputs[1].second))
-      at::autocast::set_autocast_dtype(c10::kCPU, toScalarType(*type));
-    at::autocast::increment_nesting();
-    run(*body, inner);
-    if (at::autocast::decrement_nesting() == 0)
-      at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(c10::kCPU, wasEnabled);
-    at::autocast::set_autocast_dtype(c10::kCPU, previous);
-  }
-  std::vector<IValue> results;
-  for (const ExportedArgument &output : body->outputs)
-    results.push_back(convert(output, inner, nullptr));
-  if (node.outputs.size() == 1 &&
-      std::holds_alternative<std::vector<TensorName>>(node.outputs[0])) {
-    c10::List<at::Tensor> list;
-    for (const IValue &result : results)
-      list.push_back(result.toTensor());
-    results = {list};
-  }
-  bind(node, results, values);
+  failAt(node, "unknown arithmetic on sizes");
 }
 
 void Interpreter::runNode(const ExportedGraph &graph, const ExportedNode &node,
@@ -381,7 +323,7 @@ void Interpreter::run(const ExportedGraph &graph, Values &values) {
     try {
       runNode(graph, node, values);
     } catch (const c10::Error &error) {
-      fail(node, firstLine(error));
+      failAt(node, firstLine(error));
     }
   }
 }

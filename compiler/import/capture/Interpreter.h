@@ -14,12 +14,16 @@
 
 namespace monarch {
 
+/// Throws: this node cannot be captured.
+[[noreturn]] void failAt(const ExportedNode &node, std::string what);
+
 class Interpreter {
 public:
   using Values = std::unordered_map<std::string, c10::IValue>;
 
-  Interpreter(Recorder &recorder, bool promoteToFloat64)
-      : recorder(recorder), promote(promoteToFloat64) {}
+  Interpreter(Recorder &recorder, const SymbolValues &symbols,
+              bool promoteToFloat64)
+      : recorder(recorder), symbols(symbols), promote(promoteToFloat64) {}
 
   /// Throws CaptureFailure, and what LibTorch throws.
   void run(const ExportedGraph &graph, Values &values);
@@ -30,7 +34,21 @@ private:
                Values &values);
   void runOp(const ExportedGraph &graph, const ExportedNode &node,
              Values &values);
+  void runOpaque(const ExportedGraph &graph, const ExportedNode &node,
+                 const std::string &name, Values &values);
   void runHigherOrder(const ExportedNode &node, Values &values);
+  std::vector<c10::IValue> operandsFrom(const ExportedNode &node, size_t first,
+                                        const Values &values) const;
+  std::vector<c10::IValue> runBody(const ExportedNode &node,
+                                   const ExportedGraph &body,
+                                   const std::vector<c10::IValue> &operands);
+  std::vector<c10::IValue>
+  runBranches(const ExportedNode &node,
+              const std::vector<std::shared_ptr<ExportedGraph>> &branches,
+              const std::vector<c10::IValue> &operands,
+              const c10::IValue &condition);
+  /// Real numbers that an op of the program made.
+  bool isComputed(const c10::IValue &value) const;
   c10::IValue runSymbolic(const ExportedNode &node, const Values &values) const;
   c10::IValue convert(const ExportedArgument &argument, const Values &values,
                       const c10::TypePtr &type) const;
@@ -40,6 +58,7 @@ private:
                   const at::Tensor &tensor) const;
 
   Recorder &recorder;
+  const SymbolValues &symbols;
   const bool promote;
 };
 

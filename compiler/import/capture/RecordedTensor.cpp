@@ -17,9 +17,12 @@ const c10::DispatchKeySet Keys({c10::DispatchKey::CPU, c10::DispatchKey::Fake,
                                 c10::DispatchKey::AutocastCPU});
 
 /// In the order of DType.
-constexpr std::array<at::ScalarType, 10> ScalarTypes = {
-    at::kBool, at::kByte, at::kChar,     at::kShort, at::kInt,
-    at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};
+constexpr std::array<at::ScalarType, 14> ScalarTypes = {
+    at::kBool,         at::kByte,         at::kChar,          at::kShort,
+    at::kInt,          at::kLong,         at::kHalf,          at::kBFloat16,
+    at::kFloat,        at::kDouble,       at::kFloat8_e4m3fn, at::kFloat8_e5m2,
+    at::kComplexFloat, at::kComplexDouble};
+static_assert(ScalarTypes.size() == static_cast<size_t>(LastDType) + 1);
 
 } // namespace
 

@@ -164,6 +164,29 @@ at::Tensor Recorder::leaf(ValueKind kind, std::string name, DType type,
       RecordedTensor::wrap(meta, addValue(std::move(value))));
 }
 
+std::vector<at::Tensor> Recorder::recordOpaque(Op op,
+                                               std::vector<Value> results) {
+  c10::impl::ExcludeDispatchKeyGuard guard(Recording);
+  at::NoGradGuard noGradient;
+  op.phase = phase;
+  op.module = module;
+  op.source = source;
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value &value = results[i];
+    at::Tensor meta = at::empty(
+        value.shape,
+        at::TensorOptions(c10::kMeta).dtype(toScalarType(value.type)));
+    value.producer = static_cast<OpId>(graph.ops.size());
+    value.result = static_cast<int>(i);
+    op.results.push_back(addValue(std::move(value)));
+    tensors.push_back(functionalization::to_functional_tensor(
+        RecordedTensor::wrap(meta, op.results.back())));
+  }
+  graph.ops.push_back(std::move(op));
+  return tensors;
+}
+
 ValueId Recorder::idOf(const at::Tensor &tensor) const {
   if (!tensor.defined())
     return None;

@@ -45,6 +45,8 @@ public:
                   const std::vector<int64_t> &shape);
   ValueId idOf(const at::Tensor &tensor) const;
   void record(const c10::OperatorHandle &handle, torch::jit::Stack &stack);
+  /// An op that LibTorch does not know, with types and shapes of its results.
+  std::vector<at::Tensor> recordOpaque(Op op, std::vector<Value> results);
 
 private:
   struct Call;

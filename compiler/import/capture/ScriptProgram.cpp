@@ -113,6 +113,7 @@ private:
         return;
     for (ExportedTensor *input : inputs)
       input->sizes[0].symbols = {"rows"};
+      input->sizes[0].expression = "Symbol('rows')";
   }
 
   const std::string &path;

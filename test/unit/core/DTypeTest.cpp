@@ -10,7 +10,7 @@
 using namespace monarch;
 
 TEST_CASE("every element type reads back from its spelling") {
-  for (int i = 0; i <= static_cast<int>(DType::Float64); ++i) {
+  for (int i = 0; i <= static_cast<int>(LastDType); ++i) {
     DType type = static_cast<DType>(i);
     CAPTURE(toString(type));
     CHECK(parseDType(toString(type)) == type);
@@ -33,6 +33,13 @@ TEST_CASE("the widths and kinds of element types are those of PyTorch") {
   CHECK(isFloating(DType::Float16));
   CHECK_FALSE(isFloating(DType::Int64));
   CHECK_FALSE(isFloating(DType::Bool));
+  // Eight bits are stored, with a scale beside them.
+  CHECK(byteWidth(DType::Float8E4M3) == 1);
+  CHECK_FALSE(isFloating(DType::Float8E5M2));
+  CHECK(byteWidth(DType::Complex64) == 8);
+  CHECK(isFloating(DType::Complex64));
+  CHECK(isComplex(DType::Complex128));
+  CHECK_FALSE(isComplex(DType::Float64));
 }
 
 TEST_CASE("the numbers of element types in exported files are those of "
@@ -42,7 +49,9 @@ TEST_CASE("the numbers of element types in exported files are those of "
   CHECK(dtypeOfExport(7) == DType::Float32);
   CHECK(dtypeOfExport(12) == DType::Bool);
   CHECK(dtypeOfExport(13) == DType::BFloat16);
-  // Complex, and numbers of no type.
-  for (int64_t code : {-1, 0, 9, 10, 11, 99})
+  CHECK(dtypeOfExport(10) == DType::Complex64);
+  CHECK(dtypeOfExport(29) == DType::Float8E4M3);
+  // Complex of two halves, and numbers of no type.
+  for (int64_t code : {-1, 0, 9, 31, 99})
     CHECK_FALSE(dtypeOfExport(code));
 }

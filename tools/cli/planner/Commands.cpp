@@ -43,6 +43,8 @@ void addModel(CLI::App &verb, ModelOptions &options, bool required) {
   verb.add_option("--shape", options.shapes, "NAME=AxB for open sizes");
   verb.add_option("--mode", options.mode, "train or infer")
       ->check(CLI::IsMember({"train", "infer"}));
+  verb.add_option("--rules", options.rules,
+                  "how ops of other libraries may be split, as JSON");
 }
 
 void PlannerCommands::addPlanFlags(CLI::App &verb, PlanOptions &options) {

@@ -1,5 +1,6 @@
 #include "tools/cli/planner/Model.h"
 
+#include "core/registry/UserRules.h"
 #include "core/support/Files.h"
 
 #include <filesystem>
@@ -37,6 +38,8 @@ Expected<Model> readGraphModel(const std::string &text,
   auto graph = readGraph(text);
   if (!graph)
     return graph.error();
+  if (auto error = checkUserRules(*graph))
+    return *error;
   return Model{std::nullopt, std::move(*graph)};
 }
 
@@ -61,8 +64,19 @@ Expected<Model> readConfigModel(const std::string &text,
 
 } // namespace
 
+std::optional<Error> readRules(const ModelOptions &options) {
+  if (options.rules.empty())
+    return std::nullopt;
+  const auto text = readFile(options.rules);
+  if (!text)
+    return text.error();
+  return addUserRules(*text, options.rules);
+}
+
 Expected<Model> loadPlannerModel(const ModelRequest &request,
                                  const ModelLoader &loader) {
+  if (auto error = readRules(request.options))
+    return *error;
   const std::string &path = request.options.model;
   if (!std::filesystem::exists(path))
     return readFile(path).error();

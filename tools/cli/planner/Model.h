@@ -17,6 +17,9 @@ struct Model {
   std::optional<Graph> graph;
 };
 
+/// Reads --rules, once a process, before any graph.
+std::optional<Error> readRules(const ModelOptions &options);
+
 struct ModelRequest {
   const ModelOptions &options;
   std::optional<int64_t> sequence;

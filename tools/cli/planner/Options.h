@@ -23,6 +23,8 @@ struct ModelOptions {
   /// "name=AxB", for sizes that the file leaves open.
   std::vector<std::string> shapes;
   std::string mode = "train";
+  /// monarch.rules/1 for ops of other libraries; "": none.
+  std::string rules;
 };
 
 /// Reads a model file that is neither a config.json nor a graph.
