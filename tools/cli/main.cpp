@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     FileFacts facts;
     auto graph = loadModel(options, std::nullopt, "", &facts);
     for (const std::string &note : facts.notes)
-      console.note("note: " + note + "\n");
+      console.note("note: " + note);
     return graph;
   };
   return plannerCommands.run(loader, console).value_or(0);
