@@ -172,6 +172,21 @@ TEST_CASE("Blocks of a tensor lie where their indices say") {
   }
 }
 
+TEST_CASE("Blocks of eight bits are those of their bytes") {
+  at::Tensor bytes = at::arange(24, at::TensorOptions(at::kByte)).view({4, 6});
+  at::Tensor whole = bytes.view(at::kFloat8_e4m3fn);
+  for (const BlockIndices &indices : std::vector<BlockIndices>{
+           {{1, 2}, {0, 1, 2, 3, 4, 5}}, {{3, 0}, {5, 1}}}) {
+    at::Tensor block = takeBlock(whole, indices);
+    CHECK(block.scalar_type() == at::kFloat8_e4m3fn);
+    CHECK(block.view(at::kByte).equal(takeBlock(bytes, indices)));
+    at::Tensor copy = at::zeros({4, 6}, at::TensorOptions(at::kByte));
+    at::Tensor narrow = copy.view(at::kFloat8_e4m3fn);
+    putBlock(narrow, indices, block);
+    CHECK(takeBlock(copy, indices).equal(block.view(at::kByte)));
+  }
+}
+
 TEST_CASE("Memory is booked on the thread that asks, and given back") {
   installMemoryTally();
   MemoryTally mine, others;
@@ -193,6 +208,32 @@ TEST_CASE("Memory is booked on the thread that asks, and given back") {
   }).join();
   CHECK(mine.currentBytes() == 0);
   CHECK(others.peakBytes() == 0);
+}
+
+TEST_CASE("Verification of bfloat16 takes its rounding, not a term that is "
+          "left out") {
+  TwoLayers shape;
+  shape.type = DType::BFloat16;
+  Program program = twoLayerProgram(shape);
+  at::TensorOptions real(at::kBFloat16);
+  MemoryWeights weights({{"w1", at::ones({shape.inner, shape.hidden}, real)},
+                         {"w2", at::ones({shape.hidden, shape.outer}, real)}});
+  MemoryBatches batches({{"x", at::ones({shape.unitRows, shape.inner}, real)}});
+  SessionOptions options;
+  auto result = runThreads(program, weights, batches, options);
+  REQUIRE(result);
+  for (auto [factor, holds] :
+       {std::pair(1 + 1.0 / 128, true), {0.75, false}, {0.9, false}}) {
+    CAPTURE(factor);
+    auto verification = Verification::create(program, program, weights,
+                                             options.seed, options.optimizer);
+    REQUIRE(verification);
+    NamedTensors gradients = result->gradients[0];
+    gradients["w2"] = gradients["w2"] * factor;
+    REQUIRE(!(*verification)->step(0, batches, result->losses[0], gradients));
+    CHECK((*verification)->figures().holds() == holds);
+    CHECK((*verification)->figures().tolerance == Approx(0.0625));
+  }
 }
 
 TEST_CASE("Verification tells apart rounding, zeros and mistakes") {
