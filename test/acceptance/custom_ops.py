@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch.export.experimental import _export_forward_backward
 
-from features import Case
+from graph_features import Case
 
 HERE = pathlib.Path(__file__).resolve().parent
 RULES = HERE / "customops/gated.rules.json"

@@ -16,7 +16,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
-from features import ROWS, Case, features
+from graph_features import ROWS, Case, features
 
 WIDTH, TOKENS, VOCABULARY = features.WIDTH, features.TOKENS, features.VOCABULARY
 
@@ -175,7 +175,7 @@ class ViewOut(Mlp):
     """Its outputs are views of one tensor."""
 
     def forward(self, x, labels):
-        y = torch.tanh(self.layers[0](x))
+        y = self.layers[0](x)
         y.mul_(2)
         return F.cross_entropy(self.layers[1](y), labels), y.view(-1, 2, y.shape[1] // 2), y[:, :3]
 

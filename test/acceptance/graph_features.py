@@ -1,7 +1,7 @@
 """Features of graphs, from the file to four ranks: imports, replays to eager
 autograd in float64, random plans, plans and trains with the same numbers.
 
-    features.py --bin DIR [TEST...]
+    graph_features.py --bin DIR [TEST...]
 
 Models: test/models/features.py.
 """
