@@ -111,9 +111,10 @@ private:
       if (input->sizes.empty() ||
           input->sizes[0].hint != inputs.front()->sizes[0].hint)
         return;
-    for (ExportedTensor *input : inputs)
+    for (ExportedTensor *input : inputs) {
       input->sizes[0].symbols = {"rows"};
       input->sizes[0].expression = "Symbol('rows')";
+    }
   }
 
   const std::string &path;
