@@ -159,7 +159,7 @@ std::optional<Error> addUserRules(std::string_view text,
   const auto json = parseJson(text, where);
   if (!json)
     return json.error();
-  JsonDocument document{*json, where, "MP1030"};
+  JsonDocument document{*json, where, "MP1050"};
   document.fix = "docs/howto/custom-ops.md has the format";
   const JsonValue root(document);
   root.refuseFieldsBeside({"schema", "ops"});
@@ -185,7 +185,7 @@ std::optional<Error> checkUserRules(const Graph &graph) {
     if (found == userRules().end())
       continue;
     if (auto what = misfit(found->second, OpView(graph, op)); !what.empty())
-      errors.push_back({"MP1031", ExitCode::BadInput, op.name + " " + what,
+      errors.push_back({"MP1051", ExitCode::BadInput, op.name + " " + what,
                         originText(op.module, op.source),
                         "give each operand and result its dims, in order"});
   }

@@ -43,6 +43,16 @@ private:
   void deriveStages() {
     out.stage.assign(graph.ops.size(), None);
     std::vector<int> consumer(graph.values.size(), None);
+    // A gradient is wanted where its parameter is last used.
+    std::vector<int> lastUse(graph.values.size(), None);
+    for (OpId id = 0; id < static_cast<OpId>(graph.ops.size()); ++id)
+      if (graph.ops[id].phase == Phase::Forward && !space.isCloned(id))
+        for (ValueId operand : graph.ops[id].operands)
+          if (operand != None)
+            lastUse[operand] = std::max(lastUse[operand], decisions.stage[id]);
+    for (const Parameter &parameter : graph.parameters)
+      for (ValueId gradient : parameter.gradients)
+        consumer[gradient] = lastUse[parameter.value];
     for (OpId id = static_cast<OpId>(graph.ops.size()) - 1; id >= 0; --id) {
       const Op &op = graph.ops[id];
       int stage = None;

@@ -25,7 +25,7 @@ namespace monarch {
 namespace {
 
 DType typeOf(const at::Tensor &tensor) {
-  for (int i = 0; i <= static_cast<int>(DType::Float64); ++i)
+  for (int i = 0; i <= static_cast<int>(LastDType); ++i)
     if (scalarTypeOf(static_cast<DType>(i)) == tensor.scalar_type())
       return static_cast<DType>(i);
   TORCH_CHECK(false, "a type that the project does not know");

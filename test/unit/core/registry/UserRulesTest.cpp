@@ -46,7 +46,7 @@ TEST_CASE("a rule file says how an op is split") {
   Graph other = productOf({4, 6}, {5, 7}, {4, 5});
   CHECK_FALSE(ruleOf(other, other.ops[0]));
   REQUIRE(checkUserRules(other));
-  CHECK(checkUserRules(other)->id == "MP1031");
+  CHECK(checkUserRules(other)->id == "MP1051");
   CHECK(checkUserRules(other)->what.find("'d' is 6 and 7") !=
         std::string::npos);
   REQUIRE_FALSE(
