@@ -141,8 +141,8 @@ class BadModels(unittest.TestCase):
                        lambda text: text.replace('"as_tensor"', '"as_tension"', 1),
                        lambda text: text.replace('"user_output"', '"buffer_mutation"')],
             "MP1008": [lambda text: text.replace("torch.ops.aten.relu.default",
-                                                 "torch.ops.aten.nonzero.default"),
-                       lambda text: text.replace("torch.ops.aten.relu.default",
+                                                 "torch.ops.aten.nonzero.default")],
+            "MP1025": [lambda text: text.replace("torch.ops.aten.relu.default",
                                                  "torch.ops.mine.relu.default")],
             "MP1903": [lambda text: text[:-100], lambda text: "[" * 500],
         }

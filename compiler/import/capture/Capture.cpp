@@ -182,7 +182,7 @@ private:
       for (const std::string &name : recorder.graph.buffers[index].names)
         if (auto found = program.bufferResults.find(name);
             found != program.bufferResults.end())
-          tensor = values.at(found->second).toTensor();
+          tensor = lookUp(values, found->second).toTensor();
   }
 
   void noteBuffers() {
@@ -215,7 +215,7 @@ private:
     Graph &graph = recorder.graph;
     if (!options.train)
       return;
-    graph.loss = recorder.idOf(values.at(program.jointLoss).toTensor());
+    graph.loss = recorder.idOf(lookUp(values, program.jointLoss).toTensor());
     recorder.phase = Phase::Backward;
     interpreter.run(backward, values);
     for (Parameter &parameter : graph.parameters)
@@ -223,7 +223,7 @@ private:
         if (auto found = program.gradients.find(name);
             found != program.gradients.end()) {
           const ValueId gradient =
-              recorder.idOf(values.at(found->second).toTensor());
+              recorder.idOf(lookUp(values, found->second).toTensor());
           parameter.gradients.push_back(gradient);
           graph.values[gradient].cotangentOf.push_back(parameter.value);
         }

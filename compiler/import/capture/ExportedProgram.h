@@ -21,7 +21,7 @@ struct ExportedSize {
   int64_t hint = 0;
   std::vector<std::string> symbols;
   /// Of symbols (SizeExpression.h); "" without.
-  std::string expression;
+  std::string expression = {};
   bool operator==(const ExportedSize &) const = default;
 };
 /// nullopt where a symbol has no value, or the expression is not known.

@@ -54,17 +54,6 @@ int64_t toTorch(MemoryFormat format) {
   return static_cast<int64_t>(c10::MemoryFormat::Preserve);
 }
 
-const IValue &lookUp(const Interpreter::Values &values,
-                     const std::string &name) {
-  auto found = values.find(name);
-  if (found == values.end())
-    throw CaptureFailure(
-        {"MP1007", ExitCode::BadInput,
-         "the program uses '" + name + "' before anything makes it", "",
-         "export the model again"});
-  return found->second;
-}
-
 bool isCheck(const std::string &target) {
   for (const char *prefix :
        {"torch.ops.aten._assert_tensor_metadata",
@@ -81,6 +70,17 @@ void failAt(const ExportedNode &node, std::string what) {
                         node.target + ": " + std::move(what),
                         originText(node.module, node.source),
                         "rewrite this part of the model without it"});
+}
+
+const IValue &lookUp(const Interpreter::Values &values,
+                     const std::string &name) {
+  auto found = values.find(name);
+  if (found == values.end())
+    throw CaptureFailure(
+        {"MP1007", ExitCode::BadInput,
+         "the program uses '" + name + "' before anything makes it", "",
+         "export the model again"});
+  return found->second;
 }
 
 DType Interpreter::promoted(DType type) const {

@@ -16,6 +16,10 @@ namespace monarch {
 
 /// Throws: this node cannot be captured.
 [[noreturn]] void failAt(const ExportedNode &node, std::string what);
+/// Throws where nothing made it.
+const c10::IValue &
+lookUp(const std::unordered_map<std::string, c10::IValue> &values,
+       const std::string &name);
 
 class Interpreter {
 public:

@@ -17,7 +17,7 @@ struct Literal {
   const Interpreter::Values &values;
 
   int64_t number(const SymbolName &symbol) const {
-    return values.at(symbol.name).toInt();
+    return lookUp(values, symbol.name).toInt();
   }
   Arg operator()(const SymbolName &symbol) const { return number(symbol); }
   Arg operator()(bool value) const { return value; }
@@ -51,7 +51,7 @@ void Interpreter::runOpaque(const ExportedGraph &graph,
   auto operand = [&](const TensorName &tensor) {
     if (tensor.name.empty())
       return None;
-    const c10::IValue &value = values.at(tensor.name);
+    const c10::IValue &value = lookUp(values, tensor.name);
     isDifferentiated |= value.toTensor().requires_grad();
     op.operands.push_back(recorder.idOf(value.toTensor()));
     return static_cast<int>(op.operands.size() - 1);
