@@ -348,7 +348,7 @@ class Cases(Case):
         self.save(features.Gpt(), tokens())
         refused = self.plan("--micro-batch", 3)
         self.assertEqual(refused.code, 4)
-        self.assertRegex(refused.err, r"\b[69]\b")
+        self.assertIn("2, 4", refused.err)
 
     def test_c29_routes_that_depend_on_data(self):
         self.export("branches", dynamic_batch=True)
