@@ -35,13 +35,13 @@ class Gated(nn.Module):
 
 
 def register_derivative():
-    def setup(context, inputs, output):
-        context.save_for_backward(inputs[0], inputs[1])
-        context.scale = inputs[2]
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], inputs[1])
+        ctx.scale = inputs[2]
 
-    def backward(context, gradient):
-        x, w = context.saved_tensors
-        return *torch.ops.gatedlib.gated_backward(gradient, x, w, context.scale), None
+    def backward(ctx, gradient):
+        x, w = ctx.saved_tensors
+        return *torch.ops.gatedlib.gated_backward(gradient, x, w, ctx.scale), None
 
     torch.library.register_autograd("gatedlib::gated", backward, setup_context=setup)
 
