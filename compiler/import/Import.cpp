@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/import/Import.h"
 #include "compiler/import/DataDependent.h"
+#include "compiler/import/JointAttention.h"
 #include "compiler/import/Normalize.h"
 #include "compiler/import/ReadProgram.h"
 #include "compiler/import/RepeatedNodes.h"
@@ -325,6 +326,8 @@ Expected<Graph> importModel(const std::string &path,
   if (!program)
     return program.error();
   if (auto error = findDataDependence(*program))
+    return *error;
+  if (auto error = findWrongAttention(*program))
     return *error;
   auto symbols = bindSymbols(*program, options);
   if (!symbols)

@@ -59,6 +59,15 @@ public:
     } else if (name == "aten::slice.Tensor" && !strides.empty()) {
       if (call.args.size() > 4)
         strides[dimAt(1)] = multiplySizes(strides[dimAt(1)], integerAt(4, 1));
+    } else if (name == "aten::view_as_real") {
+      // A complex number is two reals side by side.
+      for (int64_t &stride : strides)
+        stride = multiplySizes(stride, 2);
+      strides.push_back(1);
+    } else if (name == "aten::view_as_complex" && !strides.empty()) {
+      strides.pop_back();
+      for (int64_t &stride : strides)
+        stride /= 2;
     } else if (shape.size() != from.shape.size() || shape != from.shape) {
       if (name.find("view") != std::string::npos ||
           name.find("squeeze") != std::string::npos || name == "aten::reshape")

@@ -21,13 +21,26 @@ bool isReshape(const std::string &name) {
          name == "aten::reshape";
 }
 
-constexpr std::array Views = {
-    "aten::view",        "aten::_unsafe_view",  "aten::reshape",
-    "aten::t",           "aten::transpose.int", "aten::permute",
-    "aten::expand",      "aten::unsqueeze",     "aten::squeeze",
-    "aten::squeeze.dim", "aten::squeeze.dims",  "aten::slice.Tensor",
-    "aten::select.int",  "aten::split.Tensor",  "aten::split_with_sizes",
-    "aten::narrow",      "aten::alias",         "aten::detach"};
+constexpr std::array Views = {"aten::view",
+                              "aten::_unsafe_view",
+                              "aten::reshape",
+                              "aten::t",
+                              "aten::transpose.int",
+                              "aten::permute",
+                              "aten::expand",
+                              "aten::unsqueeze",
+                              "aten::squeeze",
+                              "aten::squeeze.dim",
+                              "aten::squeeze.dims",
+                              "aten::slice.Tensor",
+                              "aten::select.int",
+                              "aten::split.Tensor",
+                              "aten::split_with_sizes",
+                              "aten::narrow",
+                              "aten::alias",
+                              "aten::detach",
+                              "aten::view_as_real",
+                              "aten::view_as_complex"};
 
 /// The place of the dim that a piece is cut from, -1 for other calls.
 int pieceDimArgument(const std::string &name) {
@@ -63,7 +76,8 @@ bool Contiguity::isKept(const std::string &name,
                         const std::vector<CallArg> &args,
                         const std::vector<Expr> &operandShape) {
   if (isReshape(name) || name == "aten::unsqueeze" || name == "aten::alias" ||
-      name == "aten::detach" || name.starts_with("aten::squeeze"))
+      name == "aten::detach" || name.starts_with("aten::view_as_") ||
+      name.starts_with("aten::squeeze"))
     return true;
   int argument = pieceDimArgument(name);
   if (argument < 0)

@@ -231,6 +231,12 @@ class Joint(Case):
                     error = (tensor - weights[key]).abs().max().item() / scale
                     self.assertLess(error, 1e-4, key)
 
+    def test_wrong_gradients_of_fused_attention_are_refused(self):
+        self.export("lora", batch=ROWS, joint=True, fused_attention=True)
+        text = self.refused("inspect", "model.pt2")
+        self.assertIn("MP1026", text)
+        self.assertIn("SDPBackend.MATH", text)
+
     def test_it_has_its_loss(self):
         self.export("moments", joint=True)
         text = self.refused("inspect", "model.pt2", "--loss", "0")

@@ -3,7 +3,8 @@ used twice, quantised weights, complex tables, regions, custom ops, bf16. Shares
 no code with the project.
 
     features.py NAME -o MODEL.pt2 [--batch N] [--dynamic-batch]
-                [--strict] [--joint] [--loss] [--data BATCHES.safetensors --rows N]
+                [--strict] [--joint] [--loss] [--fused-attention]
+                [--data BATCHES.safetensors --rows N]
 
 MODELS has, by name, the module's class and a function that makes `rows` rows of
 its inputs; the loss is output 0.
@@ -16,6 +17,7 @@ import warnings
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 WIDTH, HEADS, VOCABULARY, TOKENS = 16, 4, 32, 8
@@ -354,8 +356,9 @@ def build(name, seed=0):
 
 
 def export(name, output, *, batch=4, dynamic_batch=False, strict=False, joint=False, loss=False,
-           data=None, rows=8, seed=0):
-    """`joint`: forward and backward; `loss`: the loss is the only output."""
+           fused_attention=False, data=None, rows=8, seed=0):
+    """`joint`: forward and backward; `loss`: the loss is the only output. The joint
+    export of fused attention on CPU has wrong gradients (torch 2.15)."""
     generator = torch.Generator().manual_seed(seed + 1)
     inputs = MODELS[name][1](generator, batch)
     shapes = {key: {0: torch.export.Dim.DYNAMIC} for key in inputs} if dynamic_batch else None
@@ -367,7 +370,8 @@ def export(name, output, *, batch=4, dynamic_batch=False, strict=False, joint=Fa
     if joint:
         from torch.export.experimental import _export_forward_backward
 
-        program = _export_forward_backward(program)
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION if fused_attention else SDPBackend.MATH):
+            program = _export_forward_backward(program)
     pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
     torch.export.save(program, output)
     if data:
@@ -386,6 +390,7 @@ def main():
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--joint", action="store_true")
     parser.add_argument("--loss", action="store_true")
+    parser.add_argument("--fused-attention", action="store_true")
     parser.add_argument("--data")
     parser.add_argument("--rows", type=int, default=8)
     warnings.filterwarnings("ignore")

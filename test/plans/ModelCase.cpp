@@ -35,6 +35,20 @@ double normal(uint64_t key, uint64_t position) {
   return sum;
 }
 
+/// Filled with normal numbers times a scale, plus an offset; a complex number
+/// is two of them.
+at::Tensor numbers(DType type, const std::vector<int64_t> &shape, uint64_t key,
+                   double scale, double offset) {
+  std::vector<int64_t> reals = shape;
+  if (isComplex(type))
+    reals.push_back(2);
+  at::Tensor tensor = at::empty(reals, at::kDouble);
+  double *data = tensor.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    data[i] = offset + scale * normal(key, static_cast<uint64_t>(i));
+  return isComplex(type) ? at::view_as_complex(tensor) : tensor;
+}
+
 bool contains(const std::string &text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -60,20 +74,16 @@ RandomWeights::read(const runtime::WeightRequest &request) {
   const std::string &name = request.names[0];
   if (!isFloating(request.type)) {
     // Tables of positions or types: 0, 1, 0, 1 are in bounds everywhere.
-    at::Tensor numbers = runtime::emptyTensor(request.type, request.shape);
-    at::Tensor flat = numbers.view({-1});
+    at::Tensor table = runtime::emptyTensor(request.type, request.shape);
+    at::Tensor flat = table.view({-1});
     flat.fill_(0);
     if (flat.numel() > 1)
       flat.slice(0, 1, flat.numel(), 2).fill_(1);
-    return numbers;
+    return table;
   }
-  at::Tensor tensor = at::empty(request.shape, at::kDouble);
-  double *data = tensor.mutable_data_ptr<double>();
-  const uint64_t key = hashOf(name, 1);
-  const bool scale = request.shape.size() == 1 && contains(name, "weight");
-  for (int64_t i = 0; i < tensor.numel(); ++i)
-    data[i] = (scale ? 1 : 0) + 0.2 * normal(key, static_cast<uint64_t>(i));
-  return tensor;
+  const bool isScale = request.shape.size() == 1 && contains(name, "weight");
+  return numbers(request.type, request.shape, hashOf(name, 1), 0.2,
+                 isScale ? 1 : 0);
 }
 
 Expected<at::Tensor> RandomBatches::read(const runtime::BatchRequest &request) {
@@ -81,13 +91,8 @@ Expected<at::Tensor> RandomBatches::read(const runtime::BatchRequest &request) {
   const uint64_t unit =
       request.isBatched() ? static_cast<uint64_t>(request.unit) : 0;
   const uint64_t key = hashOf(name, 7 + 31 * unit);
-  if (isFloating(request.type)) {
-    at::Tensor tensor = at::empty(request.shape, at::kDouble);
-    double *data = tensor.mutable_data_ptr<double>();
-    for (int64_t i = 0; i < tensor.numel(); ++i)
-      data[i] = normal(key, static_cast<uint64_t>(i));
-    return tensor;
-  }
+  if (isFloating(request.type))
+    return numbers(request.type, request.shape, key, 1, 0);
   at::Tensor tensor = at::ones(request.shape, at::kLong);
   int64_t *data = tensor.mutable_data_ptr<int64_t>();
   if (request.input.bound > 0)
