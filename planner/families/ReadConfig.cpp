@@ -7,12 +7,17 @@
 #include "core/support/Json.h"
 #include "planner/families/ModelShape.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
 namespace monarch::planner {
 
 namespace {
+
+/// Above any size of a model: what is larger is refused later, and no product of
+/// two overflows.
+constexpr int64_t LargestNumber = int64_t(1) << 31;
 
 class ConfigReader {
 public:
@@ -21,7 +26,8 @@ public:
   std::optional<int64_t> find(std::initializer_list<const char *> names) const {
     for (const char *name : names)
       if (json.contains(name) && json[name].is_number_integer())
-        return json[name].get<int64_t>();
+        return std::clamp(json[name].get<int64_t>(), -LargestNumber,
+                          LargestNumber);
     return std::nullopt;
   }
   int64_t need(const char *what, std::initializer_list<const char *> names) {

@@ -1,4 +1,5 @@
 //===- Violations.cpp - what speaks against a layout ----------------------===//
+#include "core/program/StageSizes.h"
 #include "planner/step/Estimate.h"
 
 #include <algorithm>
@@ -140,7 +141,7 @@ void Violations::addStages() {
 }
 
 void Violations::addBatch() {
-  const int64_t rows = layout.dp * layout.microBatch;
+  const int64_t rows = multiplySizes(layout.dp, layout.microBatch);
   const int64_t count = layout.globalBatch / rows;
   const bool isDivided = layout.globalBatch % rows == 0;
   refuse(layout.chunks > 1 && isDivided && count % layout.pp != 0, [&] {
