@@ -59,7 +59,8 @@ private:
   }
 
   // clone(x), all-reduce in place: x itself serves when it is a local tensor of
-  // this segment that nothing reads, under any name, after the clone.
+  // this segment that nothing reads, under any name, after the clone. A send
+  // reads until its segment ends.
   void reuseCopiedBuffers(Segment &segment) {
     std::map<int32_t, std::vector<int32_t>> sharing;
     for (int32_t v = 0; v < static_cast<int32_t>(role.values.size()); ++v)
@@ -82,7 +83,9 @@ private:
           sharing[base].begin(), sharing[base].end(), [&](int32_t v) {
             return std::any_of(
                 uses[v].begin(), uses[v].end(), [&](const Use &use) {
-                  return use.segment != segment.kind || use.position > i;
+                  return use.segment != segment.kind || use.position > i ||
+                         segment.instructions[use.position].kind ==
+                             InstructionKind::Send;
                 });
           });
       if (!readLater)
