@@ -15,6 +15,7 @@
 #include "planner/cluster/Cluster.h"
 #include "planner/plan/PlanFile.h"
 #include "test/fuzz/MemoryPeak.h"
+#include "test/fuzz/TextReaders.h"
 #include "test/support/TemporaryFolder.h"
 #include "test/support/ZipBytes.h"
 
@@ -217,14 +218,23 @@ std::optional<Error> recognise(std::string_view bytes) {
 constexpr Reader All[] = {
     {"archive", readArchive},
     {"cluster", readClusterFile},
+    {"config", readConfig},
     {"expression", readExpression},
     {"graph", readGraphFile},
     {"json", readJson},
+    {"kubernetes-nodes", readKubernetesNodes},
+    {"layout-plan", readLayoutOfPlan},
     {"model", readModel},
     {"model-file", recognise},
     {"plan", readPlanFile},
     {"program", readProgramFiles},
+    {"rules", readRules},
     {"safetensors", readSafetensors},
+    {"size-expression", readSizeExpression},
+    {"slurm-topology", readSlurmTopology},
+    {"smi-query", readSmiQuery},
+    {"topology-matrix", readTopologyMatrix},
+    {"topology-xml", readTopologyXml},
 };
 
 /// Parsed JSON takes some tens of bytes for a byte of text, tables as much

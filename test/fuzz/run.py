@@ -33,15 +33,24 @@ KEPT_BYTES = 8192
 READERS = {
     "archive": ["core/support/Zip.cpp"],
     "cluster": ["planner/cluster/ClusterJson.cpp", "planner/cluster/Units.cpp"],
+    "config": ["planner/families/ReadConfig.cpp"],
     "expression": ["core/program/Names.cpp"],
     "graph": ["core/graph/ReadGraph.cpp", "core/graph/Verify.cpp"],
     "json": ["core/support/Json.cpp"],
+    "kubernetes-nodes": ["planner/cluster/import/Schedulers.cpp"],
+    "layout-plan": ["planner/LayoutPlan.cpp", "planner/step/LayoutText.cpp"],
     "model": ["compiler/import/ReadProgram.cpp", "compiler/import/FileFacts.cpp"],
     "model-file": ["compiler/import/OpenModel.cpp", "compiler/import/RecognizeFile.cpp"],
     "plan": ["planner/plan/PlanFile.cpp", "planner/plan/PlanDecisions.cpp",
              "planner/plan/GlobRules.cpp"],
     "program": ["core/program/ReadProgram.cpp", "core/program/Verify.cpp"],
+    "rules": ["core/registry/UserRules.cpp"],
     "safetensors": ["core/support/Safetensors.cpp"],
+    "size-expression": ["compiler/import/SizeExpression.cpp"],
+    "slurm-topology": ["planner/cluster/import/Schedulers.cpp"],
+    "smi-query": ["planner/cluster/import/Host.cpp"],
+    "topology-matrix": ["planner/cluster/import/NodeTopology.cpp"],
+    "topology-xml": ["planner/cluster/import/Xml.cpp", "planner/cluster/import/NodeTopology.cpp"],
 }
 
 
