@@ -24,12 +24,12 @@ sys.path.insert(0, str(ROOT / "test/models"))
 ROWS = 8
 CLUSTERS = {"cpu": ("cpu:4", 8), "h100": ("2x8xH100-SXM-80GB", 64)}
 PATIENCE_SECONDS = 1800
-STEPS = ("export", "import", "forward", "replay", "cpu", "h100", "random", "train", "eager")
+STEPS = ("export", "import", "forward", "replay", "cpu", "h100", "random", "train", "eager", "script")
 TITLES = {"export": "exports", "import": "joint graph: ops forward + backward",
           "forward": "forward alone", "replay": "against eager, float64",
           "cpu": "plan for cpu:4", "h100": "plan for 2x8xH100-SXM-80GB",
           "random": "random legal plans, worst", "train": "2 steps on 4 ranks, worst",
-          "eager": "the same in PyTorch eager"}
+          "eager": "the same in PyTorch eager", "script": "traced to TorchScript, the same"}
 LEARNING_RATE = 0.1
 # Two steps in float32, differently summed.
 EAGER_TOLERANCE = 2e-4
@@ -188,6 +188,21 @@ class Measurement:
         if not worst <= EAGER_TOLERANCE:
             raise Failed(f"{worst:.0e}")
         return f"{worst:.0e}"
+
+    def script_(self):
+        """The traced file: two steps on four ranks against one process."""
+        model, data, plan, report = (self.folder / file for file in (
+            "model.pt", "script.safetensors", "script.json", "script-report.json"))
+        batch = [] if self.entry.dynamic_batch else ["--batch", ROWS]
+        traced = run(sys.executable, ROOT / "test/models/torchscript.py", self.name, "-o", model,
+                     *batch, "--data", data, "--rows", 2 * ROWS)
+        if traced.returncode:
+            return f"PyTorch cannot trace it: {cause(traced)}"
+        succeed(self.tool, "plan", model, "--cluster", "cpu:4", "--global-batch", ROWS,
+                "--optimizer", "sgd", "-o", plan)
+        succeed(self.tool, "run", plan, model, "--data", data, "--steps", 2, "--lr", LEARNING_RATE,
+                "--verify", "--report", report)
+        return f"{max(json.loads(report.read_text())['verify'].values()):.0e}"
 
     def train_in_eager(self):
         """Losses, and the state dict after the last step."""

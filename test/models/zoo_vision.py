@@ -129,11 +129,11 @@ class OffsetBags(nn.Module):
     def __init__(self):
         super().__init__()
         self.bag = nn.EmbeddingBag(23, 8, mode="sum", padding_idx=0)
-        self.weights = nn.Parameter(torch.ones(12))
+        self.weights = nn.Embedding(23, 1)
         self.head = nn.Linear(8, 1)
 
     def forward(self, labels, ids, offsets):
-        rows = self.bag(ids, offsets, per_sample_weights=self.weights)
+        rows = self.bag(ids, offsets, per_sample_weights=self.weights(ids).squeeze(-1))
         scores = self.head(rows).squeeze(-1)
         return F.binary_cross_entropy_with_logits(scores, labels), scores
 
@@ -168,9 +168,11 @@ def dlrm_batch(r, rows):
 
 
 def bags_batch(r, rows):
-    ids = r.integers(23, 12)
+    """Three ids a row; a batch of at most eight rows, in bags that begin anew."""
+    ids = r.integers(23, 3 * rows)
     ids[3] = 0
-    return dict(labels=r.bits(rows), ids=ids, offsets=torch.tensor([0, 3, 3, 7])[:rows])
+    bags = torch.tensor([0, 3, 3, 7, 12, 13, 20, 24]).repeat(-(-rows // 8))
+    return dict(labels=r.bits(rows), ids=ids, offsets=bags[:rows])
 
 
 def contrastive_batch(r, rows):
