@@ -16,6 +16,9 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ["HF_HUB_OFFLINE"] = "1"
+# What earlier downloads left: read when transformers is imported.
+HUB = tempfile.TemporaryDirectory(prefix="hub-")
+os.environ["HF_HUB_CACHE"] = HUB.name
 sys.path.insert(0, str(ROOT / "python"))
 from monarch_plan import export as exporter  # noqa: E402
 
@@ -94,13 +97,39 @@ class Exporter(unittest.TestCase):
         graph = self.graph("--loss", "ce:logits,labels")
         self.assertFalse([op for op in graph["ops"] if "dropout" in op["op"]])
 
+    def weights(self):
+        with zipfile.ZipFile(self.model) as archive:
+            return [archive.read(name) for name in sorted(archive.namelist())
+                    if "weights/weight_" in name]
+
+    def test_a_folder_and_a_model_of_the_hub_bring_their_weights(self):
+        import transformers
+
+        fields = {name: int(value) for name, value in (field.split("=") for field in SMALL)}
+        config = transformers.LlamaConfig(**fields)
+        saved = transformers.LlamaForCausalLM(config)
+        embedding = saved.model.embed_tokens.weight.detach().numpy().tobytes()
+        # As the hub's client lays out what it has fetched.
+        revision = "0" * 40
+        cached = pathlib.Path(HUB.name, "models--someone--tiny-llama")
+        saved.save_pretrained(cached / "snapshots" / revision)
+        (cached / "refs").mkdir()
+        (cached / "refs/main").write_text(revision)
+        for model in (cached / "snapshots" / revision, "someone/tiny-llama"):
+            run = self.export(model, "--sequence", 8)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(embedding, self.weights())
+            run = self.export(model, "--sequence", 8, "--random-weights")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertNotIn(embedding, self.weights())
+        self.model.unlink()
+        self.assert_refused(self.export("someone/else"), 3, "someone/else")
+
     def test_equal_seeds_give_equal_weights(self):
         weights = []
         for seed in (5, 5, 6):
             self.export("--config", "llama", *self.small(), "--sequence", 8, "--seed", seed)
-            with zipfile.ZipFile(self.model) as archive:
-                weights.append([archive.read(name) for name in sorted(archive.namelist())
-                                if "weights/weight_" in name])
+            weights.append(self.weights())
         self.assertEqual(weights[0], weights[1])
         self.assertNotEqual(weights[0], weights[2])
 
