@@ -15,8 +15,8 @@ namespace monarch::planner {
 
 namespace {
 
-/// Above any size of a model: what is larger is refused later, and no product of
-/// two overflows.
+/// Above any size of a model: what is larger is refused later, and no product
+/// of two overflows.
 constexpr int64_t LargestNumber = int64_t(1) << 31;
 
 class ConfigReader {

@@ -1,6 +1,6 @@
 #include "test/fuzz/TextReaders.h"
 
-#include "compiler/import/SizeExpression.h"
+#include "compiler/import/capture/SizeExpression.h"
 #include "core/registry/UserRules.h"
 #include "planner/LayoutPlan.h"
 #include "planner/cluster/Cluster.h"

@@ -46,7 +46,7 @@ READERS = {
     "program": ["core/program/ReadProgram.cpp", "core/program/Verify.cpp"],
     "rules": ["core/registry/UserRules.cpp"],
     "safetensors": ["core/support/Safetensors.cpp"],
-    "size-expression": ["compiler/import/SizeExpression.cpp"],
+    "size-expression": ["compiler/import/capture/SizeExpression.cpp"],
     "slurm-topology": ["planner/cluster/import/Schedulers.cpp"],
     "smi-query": ["planner/cluster/import/Host.cpp"],
     "topology-matrix": ["planner/cluster/import/NodeTopology.cpp"],

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/SizeExpression.h"
+#include "compiler/import/capture/SizeExpression.h"
 #include "core/graph/Graph.h"
 
 #include <map>

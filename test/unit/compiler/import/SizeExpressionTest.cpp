@@ -3,7 +3,7 @@
 // Sizes as torch.export spells them: computed, solved, refused.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/import/SizeExpression.h"
+#include "compiler/import/capture/SizeExpression.h"
 
 #include <catch2/catch.hpp>
 
