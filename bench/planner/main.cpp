@@ -30,12 +30,7 @@ namespace {
 double now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 Machine boxes(const char *device, int64_t devices) {
-  Machine machine;
-  machine.device = *findDevice(device);
-  machine.devices = devices;
-  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
-  machine.nics = machine.device.nics;
-  return machine;
+  return usualBoxes(*findDevice(device), devices);
 }
 
 ModelShape llama(int64_t layers, int64_t hidden, int64_t heads,

@@ -71,4 +71,7 @@ struct Machine {
   std::map<int64_t, double> slowRanks;
 };
 
+/// That many of a device in its usual boxes, NICs and all.
+Machine usualBoxes(const DeviceModel &device, int64_t devices);
+
 } // namespace monarch::planner

@@ -286,6 +286,15 @@ bool namesDevices(std::string_view name) {
   return false;
 }
 
+Machine usualBoxes(const DeviceModel &device, int64_t devices) {
+  Machine machine;
+  machine.device = device;
+  machine.devices = devices;
+  machine.nodeNicBytesPerSecond = device.nodeNicBytesPerSecond;
+  machine.nics = device.nics;
+  return machine;
+}
+
 const std::vector<Target> &targets() {
   static const std::vector<Target> list = [] {
     std::vector<Target> read;

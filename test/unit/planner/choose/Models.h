@@ -7,12 +7,7 @@
 namespace monarch::planner {
 
 inline Machine boxes(const char *device, int64_t devices) {
-  Machine machine;
-  machine.device = *findDevice(device);
-  machine.devices = devices;
-  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
-  machine.nics = machine.device.nics;
-  return machine;
+  return usualBoxes(*findDevice(device), devices);
 }
 
 /// With a vocabulary of 128,256 and sequences of 8,192.

@@ -30,12 +30,7 @@ ModelWork workOfConfig(const char *config, const KernelStyle &style) {
 }
 
 Machine boxes(const char *device, int64_t devices) {
-  Machine machine;
-  machine.device = *findDevice(device);
-  machine.devices = devices;
-  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
-  machine.nics = machine.device.nics;
-  return machine;
+  return usualBoxes(*findDevice(device), devices);
 }
 
 PipelineShape uneven(int64_t microBatches, int64_t chunks) {

@@ -16,9 +16,7 @@ struct Run {
   ModelWork work;
   StepLayout layout;
   Run() {
-    machine.device = *findDevice("H100-SXM5-80GB");
-    machine.devices = 8;
-    machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
+    machine = usualBoxes(*findDevice("H100-SXM5-80GB"), 8);
     ModelShape shape;
     shape.hidden = 2048;
     shape.heads = shape.kvHeads = 16;

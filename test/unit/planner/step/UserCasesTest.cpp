@@ -28,11 +28,7 @@ ModelShape billion() {
 }
 
 Machine boxes(int64_t devices) {
-  Machine machine;
-  machine.device = *findDevice("H100-SXM5-80GB");
-  machine.devices = devices;
-  machine.nodeNicBytesPerSecond = machine.device.nodeNicBytesPerSecond;
-  return machine;
+  return usualBoxes(*findDevice("H100-SXM5-80GB"), devices);
 }
 
 Estimate priced(const char *target, const Machine &machine, StepLayout layout) {
