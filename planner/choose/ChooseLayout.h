@@ -18,7 +18,8 @@ namespace monarch::planner {
 
 /// What a user has decided. Names, as users write them: dp tp pp cp ep vpp (or
 /// chunks) micro_batch zero (0..3) dp_shard recompute (none, selective, per_op,
-/// full) schedule (1f1b, zb1, zb2) sp (on, off) layers (13:13:6).
+/// full) schedule (1f1b, gpipe, zb1, zb2, zbv, vhalf) sp (on, off) layers
+/// (13:13:6).
 struct LayoutPins {
   std::optional<int64_t> dp, tp, pp, cp, ep, chunks, microBatch;
   std::optional<Sharding> sharding;

@@ -63,10 +63,11 @@ LayoutSearch::Shared LayoutSearch::sharedOf(const StepLayout &degrees,
   }
   relax(degrees, shared);
   // A stage with a slow rank hides more.
-  for (const auto &[rank, factor] : slowRanks) {
-    shared.relaxed.forward *= std::max(1.0, factor);
-    shared.relaxed.backward *= std::max(1.0, factor);
-  }
+  for (StageFacts *facts : {&shared.relaxed, &shared.folded})
+    for (const auto &[rank, factor] : slowRanks) {
+      facts->forward *= std::max(1.0, factor);
+      facts->backward *= std::max(1.0, factor);
+    }
   return shared;
 }
 
@@ -153,6 +154,7 @@ void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
     facts.firstLayers = static_cast<double>(work.layers.size());
     return;
   }
+  const double ownLast = last;
   if (work.isTied)
     last += work.embedding.tensorParameters / split.tensor;
   const int64_t layers = static_cast<int64_t>(work.layers.size());
@@ -175,6 +177,12 @@ void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
   facts.firstLayers = low;
   facts.firstParameters = low * elements.leastDense + first;
   facts.firstExperts = low * elements.leastExperts;
+  StageFacts &folded = shared.folded;
+  folded = facts;
+  folded.slowest = std::max(facts.sum / stages, ends);
+  folded.firstParameters = low * elements.leastDense + first + ownLast;
+  folded.parameters = std::max({(elements.allDense + first + ownLast) / stages,
+                                folded.firstParameters, elements.mostDense});
 }
 
 double LayoutSearch::degreesBound(const StepLayout &degrees,
@@ -187,17 +195,26 @@ double LayoutSearch::degreesBound(const StepLayout &degrees,
   double share = interleaves ? static_cast<double>(degrees.pp) /
                                    static_cast<double>(layers)
                              : 1;
-  if (target.hasZeroBubble)
-    share = std::min(share, 0.03);
-  const double ramp = share * (facts.sum - facts.slowest);
-  return count * facts.slowest + (1 - builtInConstants().powerHeadroom) * ramp +
+  double slowest = facts.slowest;
+  StepLayout layout = degrees;
+  if (degrees.pp > 1)
+    for (Schedule schedule : Schedules) {
+      layout.schedule = schedule;
+      if (!offers(target, schedule))
+        continue;
+      share = std::min(share, rampShare(layout));
+      if (isFolded(schedule))
+        slowest = std::min(slowest, shared.folded.slowest);
+    }
+  const double ramp = share * (facts.sum - slowest);
+  return count * slowest + (1 - builtInConstants().powerHeadroom) * ramp +
          stepSeconds;
 }
 
 double LayoutSearch::bound(const StepLayout &layout,
                            const Shared &shared) const {
   const double sends = model.sendSeconds(layout);
-  StageFacts facts = shared.relaxed;
+  StageFacts facts = isFolded(layout.schedule) ? shared.folded : shared.relaxed;
   if (!request.pins.stageLayers.empty()) {
     facts = model.factsOf(layout);
   } else {
@@ -251,9 +268,11 @@ double LayoutSearch::bytesOver(const StepLayout &layout,
   int64_t first = 0;
   for (int64_t stage = 0; stage < layout.pp; ++stage) {
     const int64_t count = counts[static_cast<size_t>(stage)];
+    const StageHolds holds = isFolded(layout.schedule)
+                                 ? memory.holdsOf(layout, stage)
+                                 : holdsOf(layout, stage, first, count);
     const StepMemory own =
-        memory.stageOf(layout, stage, layout.recompute, bytes,
-                       holdsOf(layout, stage, first, count));
+        memory.stageOf(layout, stage, layout.recompute, bytes, holds);
     most = std::max(most, own.total);
     first += count;
   }
@@ -332,7 +351,7 @@ LayoutSearch::price(StepLayout &layout, const Shared &shared, double limit) {
     return facts.slowest;
   };
   lastOver = Never;
-  for (std::vector<int64_t> &cut : layouts.fixedCuts(layout, layout.chunks))
+  for (std::vector<int64_t> &cut : layouts.fixedCuts(layout))
     tryCut(std::move(cut));
   if (layouts.hasFreeCuts(layout.pp, layout.chunks)) {
     // First for the slowest stage, then with ever less in the largest: a step

@@ -65,6 +65,8 @@ private:
     double forward = 0, backward = 0;
     double leastSeconds = 0, mostForward = 0, mostBackward = 0;
     StageFacts relaxed;
+    /// Of folded pipelines, whose first stage has the head as well.
+    StageFacts folded;
   };
   struct LayerElements {
     double dense = 0, experts = 0;

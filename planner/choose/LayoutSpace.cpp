@@ -107,18 +107,25 @@ LayoutSpace::variants(const StepLayout &degrees) const {
       degrees.globalBatch / (degrees.dp * degrees.microBatch);
   std::vector<std::pair<int64_t, Schedule>> orders;
   for (int64_t chunks = 1; chunks * degrees.pp <= layers; ++chunks) {
+    if (!isAllowed(pins.chunks, chunks))
+      continue;
     const bool canInterleave = target.hasInterleaving && degrees.pp > 1 &&
                                microBatches % degrees.pp == 0;
-    if (!isAllowed(pins.chunks, chunks) || (chunks > 1 && !canInterleave) ||
-        fixedCuts(degrees, chunks).empty())
-      continue;
-    for (Schedule schedule : {Schedule::OneForwardOneBackward,
-                              Schedule::ZeroBubble1, Schedule::ZeroBubble2}) {
+    for (Schedule schedule : Schedules) {
       const bool isPlain = schedule == Schedule::OneForwardOneBackward;
-      if (pins.schedule ? *pins.schedule != schedule
-                        : !isPlain && degrees.pp == 1)
-        continue;
-      if (isPlain || (target.hasZeroBubble && chunks == 1))
+      // 1F1B takes no longer than GPipe and holds no more.
+      const bool isWanted =
+          pins.schedule
+              ? *pins.schedule == schedule
+              : isPlain || (degrees.pp > 1 && schedule != Schedule::GPipe);
+      const bool isShaped = isPlain              ? chunks == 1 || canInterleave
+                            : isFolded(schedule) ? chunks == 2 && degrees.pp > 1
+                                                 : chunks == 1;
+      StepLayout layout = degrees;
+      layout.chunks = chunks;
+      layout.schedule = schedule;
+      if (isWanted && isShaped && offers(target, schedule) &&
+          !fixedCuts(layout).empty())
         orders.emplace_back(chunks, schedule);
     }
   }
@@ -166,7 +173,9 @@ bool LayoutSpace::hasOneValue(std::string_view name) const {
   if (name == "sp")
     return !target.hasSequence;
   if (name == "schedule")
-    return !target.hasZeroBubble;
+    return std::none_of(
+        std::begin(Schedules) + 1, std::end(Schedules),
+        [&](Schedule schedule) { return offers(target, schedule); });
   if (name == "zero")
     return target.isFullySharded;
   if (name == "dp_shard")
@@ -175,10 +184,10 @@ bool LayoutSpace::hasOneValue(std::string_view name) const {
 }
 
 std::vector<std::vector<int64_t>>
-LayoutSpace::fixedCuts(const StepLayout &degrees, int64_t chunks) const {
+LayoutSpace::fixedCuts(const StepLayout &layout) const {
   const std::vector<int64_t> &pinned = request.pins.stageLayers;
   const int64_t layers = static_cast<int64_t>(work.layers.size());
-  const int64_t pp = degrees.pp;
+  const int64_t pp = layout.pp, chunks = layout.chunks;
   if (!pinned.empty()) {
     int64_t sum = 0;
     for (int64_t count : pinned)
@@ -199,7 +208,7 @@ LayoutSpace::fixedCuts(const StepLayout &degrees, int64_t chunks) const {
       continue;
     std::vector<int64_t> cut(static_cast<size_t>(pp), total / pp);
     if (counted >= 1)
-      --cut.back();
+      --cut[static_cast<size_t>(layout.lastStage())];
     if (counted == 2)
       --cut.front();
     cuts.push_back(counted == 0 ? std::vector<int64_t>{} : cut);

@@ -32,8 +32,7 @@ public:
   /// Cuts that a variant may have beside the ones that a search optimises:
   /// layers of each stage, empty for even ones. Interleaved chunks are equal
   /// when embedding and head count as none, one or two layers.
-  std::vector<std::vector<int64_t>> fixedCuts(const StepLayout &degrees,
-                                              int64_t chunks) const;
+  std::vector<std::vector<int64_t>> fixedCuts(const StepLayout &layout) const;
   /// No other value of this pin is in the space.
   bool hasOneValue(std::string_view name) const;
   /// One stage at a time may differ from the even cut by this many layers.

@@ -22,7 +22,11 @@ constexpr Word<Recompute> RecomputeWords[] = {
 constexpr Word<Schedule> ScheduleWords[] = {
     {"1f1b", Schedule::OneForwardOneBackward},
     {"zb1", Schedule::ZeroBubble1},
-    {"zb2", Schedule::ZeroBubble2}};
+    {"zb2", Schedule::ZeroBubble2},
+    {"gpipe", Schedule::GPipe},
+    {"zbv", Schedule::ZeroBubbleV},
+    {"vhalf", Schedule::VHalf},
+    {"zbh1", Schedule::ZeroBubble1}};
 constexpr Word<bool> SwitchWords[] = {{"off", false}, {"on", true}};
 
 template <typename T, size_t N>
@@ -117,11 +121,12 @@ Expected<LayoutPins> readLayoutPins(std::string_view text) {
     const size_t equals = std::min(entry.find('='), entry.size());
     if (equals == entry.size() ||
         !readPin(entry.substr(0, equals), entry.substr(equals + 1), pins))
-      return Error{"MP3304", ExitCode::Usage,
-                   fmt::format("\"{}\" is no pin", entry), "",
-                   "dp, tp, pp, cp, ep, vpp, micro_batch, dp_shard: counts; "
-                   "zero: 0 to 3; recompute: none, selective, per_op, full; "
-                   "schedule: 1f1b, zb1, zb2; sp: on, off; layers: as 13:13:6"};
+      return Error{
+          "MP3304", ExitCode::Usage, fmt::format("\"{}\" is no pin", entry), "",
+          "dp, tp, pp, cp, ep, vpp, micro_batch, dp_shard: counts; "
+          "zero: 0 to 3; recompute: none, selective, per_op, full; "
+          "schedule: 1f1b, gpipe, zb1 (zbh1), zb2, zbv, vhalf; sp: on, off; "
+          "layers: as 13:13:6"};
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return pins;

@@ -79,12 +79,6 @@ std::string layoutLines(const StepLayout &layout,
 
 Expected<PipelineRun> scheduleOf(const Estimate &e, const ModelWork &work,
                                  const Machine &machine, const Target &target) {
-  if (e.layout.schedule != Schedule::OneForwardOneBackward)
-    return Error{"MP3303", ExitCode::Infeasible,
-                 fmt::format("the schedule {} is priced in closed form, not "
-                             "simulated",
-                             toString(e.layout.schedule)),
-                 "", "use 1f1b, plain or interleaved, for a trace"};
   const StepModel model(work, machine, target, builtInConstants());
   Expected<PipelineRun> run = runPipeline(model.pipeline(e.layout));
   if (!run)

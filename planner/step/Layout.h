@@ -22,9 +22,32 @@ enum class Recompute : uint8_t {
 
 enum class Schedule : uint8_t {
   OneForwardOneBackward,
+  /// Weight gradients fill the bubble: within the memory of 1F1B (ZB-H1), and
+  /// with twice of it (Qi et al. 2023, arXiv 2401.10241).
   ZeroBubble1,
-  ZeroBubble2
+  ZeroBubble2,
+  /// All forwards, then all backwards.
+  GPipe,
+  /// Two chunks a stage, one on the way down the stages and one on the way
+  /// back: V-ZB and V-Half (Qi et al. 2024, arXiv 2405.15362).
+  ZeroBubbleV,
+  VHalf
 };
+inline constexpr Schedule Schedules[] = {
+    Schedule::OneForwardOneBackward, Schedule::ZeroBubble1,
+    Schedule::ZeroBubble2,           Schedule::GPipe,
+    Schedule::ZeroBubbleV,           Schedule::VHalf};
+
+/// The first stage holds the last layers as well.
+inline bool isFolded(Schedule schedule) {
+  return schedule == Schedule::ZeroBubbleV || schedule == Schedule::VHalf;
+}
+/// Gradients of weights are steps of their own.
+inline bool splitsBackward(Schedule schedule) {
+  return schedule != Schedule::OneForwardOneBackward &&
+         schedule != Schedule::GPipe;
+}
+bool offers(const Target &target, Schedule schedule);
 
 struct StepLayout {
   int64_t tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;
@@ -49,6 +72,8 @@ struct StepLayout {
   Recompute recomputeOf(size_t stage) const {
     return stageRecompute.empty() ? recompute : stageRecompute[stage];
   }
+  /// The one with the head.
+  int64_t lastStage() const { return isFolded(schedule) ? 0 : pp - 1; }
   int64_t devices() const { return tp * pp * dp * cp; }
   double microBatches() const;
 };

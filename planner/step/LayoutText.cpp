@@ -16,8 +16,7 @@ std::optional<Recompute> parseRecompute(std::string_view text) {
 }
 
 std::optional<Schedule> parseSchedule(std::string_view text) {
-  for (Schedule kind : {Schedule::OneForwardOneBackward, Schedule::ZeroBubble1,
-                        Schedule::ZeroBubble2})
+  for (Schedule kind : Schedules)
     if (text == toString(kind))
       return kind;
   return std::nullopt;
@@ -47,6 +46,12 @@ std::string_view toString(Schedule schedule) {
     return "zb1";
   case Schedule::ZeroBubble2:
     return "zb2";
+  case Schedule::GPipe:
+    return "gpipe";
+  case Schedule::ZeroBubbleV:
+    return "zbv";
+  case Schedule::VHalf:
+    return "vhalf";
   }
   return "";
 }

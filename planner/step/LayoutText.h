@@ -12,7 +12,7 @@ namespace monarch::planner {
 
 /// "none", "selective", "full": what selective keeps is the target's.
 std::string_view toString(Recompute recompute);
-/// "1f1b", "zb1", "zb2".
+/// "1f1b", "zb1", "zb2", "gpipe", "zbv", "vhalf".
 std::string_view toString(Schedule schedule);
 
 Json layoutToJson(const StepLayout &layout);

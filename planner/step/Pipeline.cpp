@@ -9,89 +9,77 @@
 
 namespace monarch::planner {
 
-namespace {
-
-struct Piece {
-  bool isForward;
-  int64_t chunk, microBatch;
-};
-
-/// What a stage works off, in order.
-std::vector<Piece> orderOf(const PipelineShape &shape, int64_t stage) {
-  const int64_t stages = static_cast<int64_t>(shape.forward.size());
-  const int64_t chunks = shape.chunks, total = shape.microBatches * chunks;
-  // Micro-batches go through a chunk in groups as large as the pipeline.
-  auto piece = [&](int64_t number, bool isForward) {
-    if (chunks == 1)
-      return Piece{isForward, 0, number};
-    int64_t chunk = number % (stages * chunks) / stages;
-    return Piece{isForward, isForward ? chunk : chunks - 1 - chunk,
-                 number / (stages * chunks) * stages + number % stages};
-  };
-  const int64_t behind = stages - 1 - stage;
-  const int64_t warm = std::min(
-      total, chunks == 1 ? behind : 2 * behind + (chunks - 1) * stages);
-  std::vector<Piece> order;
-  for (int64_t number = 0; number < total + warm; ++number) {
-    if (number < total)
-      order.push_back(piece(number, true));
-    if (number >= warm)
-      order.push_back(piece(number - warm, false));
-  }
-  return order;
-}
-
-} // namespace
-
 Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
-  const int64_t stages = static_cast<int64_t>(shape.forward.size());
-  if (shape.chunks > 1 && shape.microBatches % stages != 0)
+  const int64_t stages = shape.stages();
+  if (shape.chunks > 1 && !isFolded(shape.schedule) &&
+      shape.microBatches % stages != 0)
     return Error{"MP3303", ExitCode::Infeasible,
                  fmt::format("{} micro-batches over {} interleaved stages",
                              shape.microBatches, stages),
                  "", fmt::format("use a multiple of {}", stages)};
-  const int64_t virtualStages = stages * shape.chunks;
+  const int64_t places = stages * shape.chunks;
+  std::vector<int64_t> stageOf(static_cast<size_t>(places));
+  for (int64_t stage = 0; stage < stages; ++stage)
+    for (int64_t chunk = 0; chunk < shape.chunks; ++chunk)
+      stageOf[static_cast<size_t>(shape.placeOf(stage, chunk))] = stage;
   // When a result is there; below 0: not yet.
   auto table = [&] {
     return std::vector<std::vector<double>>(
-        static_cast<size_t>(virtualStages),
+        static_cast<size_t>(places),
         std::vector<double>(static_cast<size_t>(shape.microBatches), -1));
   };
   std::vector<std::vector<double>> forward = table(), backward = table();
-  std::vector<std::vector<Piece>> orders;
-  std::vector<size_t> next(static_cast<size_t>(stages), 0);
-  std::vector<double> free(static_cast<size_t>(stages), 0);
-  for (int64_t stage = 0; stage < stages; ++stage)
-    orders.push_back(orderOf(shape, stage));
-  PipelineRun run;
+  const std::vector<std::vector<PipelinePiece>> orders = ordersOf(shape);
+  const bool isSplit = splitsBackward(shape.schedule);
   const double chunks = static_cast<double>(shape.chunks);
+  // When the piece's input is there, from the place before it.
+  auto readyAt = [&](const PipelinePiece &piece, int64_t place) {
+    const size_t unit = static_cast<size_t>(piece.microBatch);
+    auto from = [&](const std::vector<double> &done, int64_t other) {
+      const bool isLocal = stageOf[static_cast<size_t>(other)] ==
+                           stageOf[static_cast<size_t>(place)];
+      return done[unit] < 0 ? -1.0
+                            : done[unit] + (isLocal ? 0 : shape.hopSeconds);
+    };
+    if (piece.kind == PieceKind::Weights)
+      return backward[place][unit];
+    if (piece.kind == PieceKind::Forward)
+      return place == 0 ? 0.0 : from(forward[place - 1], place - 1);
+    return place == places - 1 ? forward[place][unit]
+                               : from(backward[place + 1], place + 1);
+  };
+  auto secondsOf = [&](PieceKind kind, size_t stage) {
+    const double weights = isSplit ? shape.weights[stage] : 0;
+    if (kind == PieceKind::Weights)
+      return weights / chunks;
+    return (kind == PieceKind::Forward ? shape.forward[stage]
+                                       : shape.backward[stage] - weights) /
+           chunks;
+  };
+  std::vector<size_t> next(static_cast<size_t>(stages), 0);
+  std::vector<double> free(static_cast<size_t>(stages), 0), begun = free;
+  PipelineRun run;
   for (bool moved = true; moved;) {
     moved = false;
     for (int64_t stage = 0; stage < stages; ++stage)
       while (next[stage] < orders[stage].size()) {
-        const Piece &piece = orders[stage][next[stage]];
-        const int64_t place = piece.chunk * stages + stage;
-        const int64_t unit = piece.microBatch;
-        double ready = 0;
-        if (piece.isForward && place > 0)
-          ready = forward[place - 1][unit];
-        if (!piece.isForward)
-          ready = place == virtualStages - 1 ? forward[place][unit]
-                                             : backward[place + 1][unit];
+        const PipelinePiece &piece = orders[stage][next[stage]];
+        const int64_t place = shape.placeOf(stage, piece.chunk);
+        const double ready = readyAt(piece, place);
         if (ready < 0)
           break;
-        const bool isLocal =
-            piece.isForward ? place == 0 : place == virtualStages - 1;
-        const double begin =
-            std::max(free[stage], ready + (isLocal ? 0 : shape.hopSeconds));
-        const double end =
-            begin +
-            (piece.isForward ? shape.forward : shape.backward)[stage] / chunks;
-        (piece.isForward ? forward : backward)[place][unit] = end;
+        const double begin = std::max(free[stage], ready);
+        const double end = begin + secondsOf(piece.kind, stage);
+        if (piece.kind != PieceKind::Weights)
+          (piece.kind == PieceKind::Forward
+               ? forward
+               : backward)[place][piece.microBatch] = end;
+        if (next[stage] == 0)
+          begun[stage] = begin;
         free[stage] = end;
         run.events.push_back(
-            {stage, piece.chunk, unit, piece.isForward, begin, end});
-        run.seconds = std::max(run.seconds, end);
+            {stage, piece.chunk, piece.microBatch, piece.kind, begin, end});
+        run.seconds = std::max(run.seconds, end - (isSplit ? begun[stage] : 0));
         ++next[stage];
         moved = true;
       }
@@ -118,6 +106,8 @@ void setTimes(double begin, double end, Json &slice) {
 } // namespace
 
 std::string traceOf(const PipelineRun &run) {
+  constexpr const char *Letters[] = {"F", "B", "W"};
+  constexpr const char *Kinds[] = {"forward", "backward", "weights"};
   Json events = Json::array();
   int64_t stages = 0;
   for (const PipelineEvent &event : run.events)
@@ -132,9 +122,9 @@ std::string traceOf(const PipelineRun &run) {
   }
   for (const PipelineEvent &event : run.events) {
     Json slice;
-    slice["name"] =
-        fmt::format("{}{}", event.isForward ? "F" : "B", event.microBatch);
-    slice["cat"] = event.isForward ? "forward" : "backward";
+    slice["name"] = fmt::format(
+        "{}{}", Letters[static_cast<size_t>(event.kind)], event.microBatch);
+    slice["cat"] = Kinds[static_cast<size_t>(event.kind)];
     slice["ph"] = "X";
     setTimes(event.begin, event.end, slice);
     slice["pid"] = event.stage;
@@ -142,20 +132,24 @@ std::string traceOf(const PipelineRun &run) {
     slice["args"]["chunk"] = event.chunk;
     events.push_back(std::move(slice));
   }
-  double begin = run.seconds;
-  for (const auto &[name, seconds] : run.after) {
+  // Stages whose backward is split update without waiting for each other.
+  std::vector<double> ends(static_cast<size_t>(stages), run.seconds);
+  for (const PipelineEvent &event : run.events)
+    if (event.kind == PieceKind::Weights)
+      ends[static_cast<size_t>(event.stage)] = event.end;
+  for (const auto &[name, seconds] : run.after)
     for (int64_t stage = 0; stage < stages && seconds > 0; ++stage) {
+      double &end = ends[static_cast<size_t>(stage)];
       Json slice;
       slice["name"] = name;
       slice["cat"] = "step";
       slice["ph"] = "X";
-      setTimes(begin, begin + seconds, slice);
+      setTimes(end, end + seconds, slice);
       slice["pid"] = stage;
       slice["tid"] = 0;
       events.push_back(std::move(slice));
+      end += seconds;
     }
-    begin += seconds;
-  }
   Json document;
   document["displayTimeUnit"] = "ms";
   document["traceEvents"] = std::move(events);

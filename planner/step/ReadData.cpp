@@ -148,6 +148,9 @@ Target readTarget(const Json &entry) {
   t.hasContext = entry.value("context", false);
   t.hasExpert = entry.value("expert", false);
   t.hasZeroBubble = entry.value("zero_bubble", false);
+  t.hasGPipe = entry.value("gpipe", false);
+  t.hasZeroBubbleV = entry.value("zero_bubble_v", false);
+  t.hasVHalf = entry.value("v_half", false);
   return t;
 }
 

@@ -4,6 +4,7 @@
 #include "planner/step/StepTime.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace monarch::planner {
 
@@ -11,13 +12,26 @@ double layersInFlight(const StepLayout &layout, int64_t stage, double layers) {
   const double stages = static_cast<double>(layout.pp);
   const double behind = stages - 1 - static_cast<double>(stage);
   const double count = layout.microBatches();
+  // Micro-batches in flight, of the papers' tables: stages that postpone weight
+  // gradients hold as many as the first.
+  switch (layout.schedule) {
+  case Schedule::GPipe:
+    return count * layers;
+  case Schedule::ZeroBubble1:
+  case Schedule::ZeroBubbleV:
+    return std::min(stages, count) * layers;
+  case Schedule::ZeroBubble2:
+    return std::min(2 * stages - 1, count) * layers;
+  case Schedule::VHalf:
+    return std::min(std::floor((stages + 2) / 2), count) * layers;
+  case Schedule::OneForwardOneBackward:
+    break;
+  }
   if (layout.chunks > 1) {
     const double chunks = static_cast<double>(layout.chunks);
     const double kept = 2 * behind + (chunks - 1) * stages + 1;
     return std::min(kept, count * chunks) * layers / chunks;
   }
-  if (layout.schedule == Schedule::ZeroBubble2)
-    return std::min(2 * stages - 1, count) * layers;
   return std::min(behind + 1, count) * layers;
 }
 
@@ -76,20 +90,17 @@ double MemoryModel::backwardBytes(const BlockWork &block,
 
 StageHolds MemoryModel::holdsOf(const StepLayout &layout, int64_t index) const {
   const BlockSplit split = splitOf(layout);
-  const std::vector<int64_t> counts =
-      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
-  int64_t first = 0;
-  for (int64_t stage = 0; stage < index; ++stage)
-    first += counts[static_cast<size_t>(stage)];
+  const StageLayers own = layersOn(
+      layout,
+      static_cast<int64_t>(work.layers.size()))[static_cast<size_t>(index)];
   StageHolds holds;
-  const int64_t own = counts[static_cast<size_t>(index)];
-  holds.layers = static_cast<double>(own);
-  for (int64_t i = first; i < first + own; ++i) {
-    const BlockWork &block = work.kinds[work.layers[static_cast<size_t>(i)]];
+  holds.layers = static_cast<double>(own.count + own.backCount);
+  own.forEach([&](size_t layer) {
+    const BlockWork &block = work.kinds[work.layers[layer]];
     holds.dense += block.denseParameters(split);
     holds.experts += block.expertParameters / split.expert;
-  }
-  const bool isFirst = index == 0, isLast = index == layout.pp - 1;
+  });
+  const bool isFirst = index == 0, isLast = index == layout.lastStage();
   if (isFirst)
     holds.dense += work.embedding.parameters(split);
   if (isLast)
@@ -165,7 +176,7 @@ StepMemory MemoryModel::stageOf(const StepLayout &layout, int64_t index,
   if (recompute == Recompute::Full)
     memory.activations += layersInFlight(layout, index, 1) * bytes.boundary;
   memory.layer = bytes.transient;
-  if (index == layout.pp - 1)
+  if (index == layout.lastStage())
     memory.logits = bytes.logits;
   memory.total = memory.parameters + memory.gradients + memory.optimizer +
                  memory.gathered + memory.activations +
@@ -181,7 +192,7 @@ StepMemory MemoryModel::stage(const StepLayout &layout, int64_t index) const {
 
 StepMemory MemoryModel::price(const StepLayout &layout, bool onlyLast) const {
   if (onlyLast)
-    return stage(layout, layout.pp - 1);
+    return stage(layout, layout.lastStage());
   StepMemory fullest;
   for (int64_t index = 0; index < layout.pp; ++index) {
     StepMemory own = stage(layout, index);
@@ -193,7 +204,7 @@ StepMemory MemoryModel::price(const StepLayout &layout, bool onlyLast) const {
 
 StepMemory MemoryModel::steady(const StepLayout &layout) const {
   StepMemory memory;
-  memory.stage = layout.pp - 1;
+  memory.stage = layout.lastStage();
   addStates(layout, holdsOf(layout, memory.stage), memory);
   memory.gathered = 0;
   memory.total = memory.parameters + memory.gradients + memory.optimizer;

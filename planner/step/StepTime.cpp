@@ -32,6 +32,36 @@ std::vector<int64_t> layersOfStages(const StepLayout &layout, int64_t layers) {
   return counts;
 }
 
+std::vector<StageLayers> layersOn(const StepLayout &layout, int64_t layers) {
+  const std::vector<int64_t> counts = layersOfStages(layout, layers);
+  std::vector<StageLayers> list;
+  int64_t first = 0, end = layers;
+  for (int64_t count : counts) {
+    const int64_t back = isFolded(layout.schedule) ? count / 2 : 0;
+    end -= back;
+    list.push_back({first, count - back, end, back});
+    first += count - back;
+  }
+  return list;
+}
+
+bool offers(const Target &target, Schedule schedule) {
+  switch (schedule) {
+  case Schedule::OneForwardOneBackward:
+    return true;
+  case Schedule::ZeroBubble1:
+  case Schedule::ZeroBubble2:
+    return target.hasZeroBubble;
+  case Schedule::GPipe:
+    return target.hasGPipe;
+  case Schedule::ZeroBubbleV:
+    return target.hasZeroBubbleV;
+  case Schedule::VHalf:
+    return target.hasVHalf;
+  }
+  return false;
+}
+
 StepModel::StepModel(const ModelWork &work, const Machine &machine,
                      const Target &target, const Constants &constants,
                      double tensorDelaySeconds)
@@ -122,26 +152,26 @@ double StepModel::sendSeconds(const StepLayout &layout) const {
 std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
                                                 double sends) const {
   const BlockSplit split = splitOf(layout);
-  const std::vector<int64_t> counts =
-      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  const std::vector<StageLayers> places =
+      layersOn(layout, static_cast<int64_t>(work.layers.size()));
   const Blocks &shared = blocksOf(layout);
-  std::vector<Stage> list(counts.size());
-  size_t next = 0;
+  std::vector<Stage> list(places.size());
   for (size_t index = 0; index < list.size(); ++index) {
     Stage &stage = list[index];
     const std::vector<Layer> &kinds =
         layout.stageRecompute.empty()
             ? shared.kinds
             : blocksOf(layout, layout.recomputeOf(index)).kinds;
-    for (int64_t i = 0; i < counts[index] && next < work.layers.size(); ++i) {
-      const int kind = work.layers[next++];
+    places[index].forEach([&](size_t layer) {
+      const int kind = work.layers[layer];
       stage.forward += kinds[kind].forward;
       stage.backward += kinds[kind].backward;
+      stage.weights += kinds[kind].time.products;
       stage.layers += 1;
       const BlockWork &block = work.kinds[kind];
       stage.parameters += block.denseParameters(split);
       stage.expertParameters += block.expertParameters / split.expert;
-    }
+    });
     stage.seconds = stage.forward + stage.backward + sends;
   }
   auto add = [&](Stage &stage, const BlockWork &block, double seconds) {
@@ -149,8 +179,8 @@ std::vector<StepModel::Stage> StepModel::stages(const StepLayout &layout,
     stage.parameters += block.denseParameters(split);
   };
   add(list.front(), work.embedding, shared.embedding);
-  add(list.back(), work.head, shared.head);
-  if (work.isTied && list.size() > 1)
+  add(list[static_cast<size_t>(layout.lastStage())], work.head, shared.head);
+  if (work.isTied && layout.lastStage() > 0)
     list.back().parameters += work.embedding.tensorParameters / split.tensor;
   if (!machine.slowRanks.empty())
     slowDown(layout, sends, list);
@@ -170,6 +200,7 @@ void StepModel::slowDown(const StepLayout &layout, double sends,
     Stage &stage = list[index];
     stage.forward *= factors[index];
     stage.backward *= factors[index];
+    stage.weights *= factors[index];
     stage.seconds = sends + (stage.seconds - sends) * factors[index];
   }
 }
@@ -182,7 +213,9 @@ PipelineShape StepModel::pipeline(const StepLayout &layout) const {
     const double rest = stage.seconds - stage.forward - stage.backward - sends;
     shape.forward.push_back(stage.forward + rest / 3 + sends / 2);
     shape.backward.push_back(stage.backward + rest * 2 / 3 + sends / 2);
+    shape.weights.push_back(std::min(stage.weights, stage.backward));
   }
+  shape.schedule = layout.schedule;
   shape.microBatches = static_cast<int64_t>(layout.microBatches());
   shape.chunks = layout.chunks;
   return shape;
@@ -210,6 +243,35 @@ StepTime StepModel::price(const StepLayout &layout) const {
                  sendSeconds(layout));
 }
 
+/// With forward, gradients of inputs and of weights equally long: ZB-H1 leaves
+/// a third of 1F1B's bubble, V-Half a half, ZB-H2 and V-ZB none (tables of both
+/// papers); what measured rows of the latter two show is a thirtieth. Too few
+/// micro-batches to fill the pipeline leave more: one pass down the stages and
+/// one up show, less one step for each further micro-batch.
+double rampShare(const StepLayout &layout) {
+  const double behind = static_cast<double>(layout.pp - 1);
+  auto atLeast = [&](double share) {
+    return behind == 0
+               ? share
+               : std::max(share, (2 * behind - layout.microBatches() + 1) /
+                                     (3 * behind));
+  };
+  switch (layout.schedule) {
+  case Schedule::OneForwardOneBackward:
+    return 1 / static_cast<double>(layout.chunks);
+  case Schedule::GPipe:
+    return 1;
+  case Schedule::ZeroBubble1:
+    return atLeast(0.33);
+  case Schedule::ZeroBubble2:
+  case Schedule::ZeroBubbleV:
+    return atLeast(0.03);
+  case Schedule::VHalf:
+    return atLeast(0.5);
+  }
+  return 1;
+}
+
 StepTime StepModel::combine(const StepLayout &layout, const Blocks &shared,
                             const StageFacts &facts, double sends) const {
   StepTime time;
@@ -222,19 +284,7 @@ StepTime StepModel::combine(const StepLayout &layout, const Blocks &shared,
   time.hostShare = hostShare * hostShare * hostShare * hostShare;
   const double count = layout.microBatches();
   double pipeline = count * facts.slowest;
-  double ramp =
-      (facts.sum - facts.slowest) / static_cast<double>(layout.chunks);
-  switch (layout.schedule) {
-  case Schedule::OneForwardOneBackward:
-    pipeline += ramp;
-    break;
-  case Schedule::ZeroBubble1:
-    pipeline += 0.33 * ramp;
-    break;
-  case Schedule::ZeroBubble2:
-    pipeline += 0.03 * ramp;
-    break;
-  }
+  pipeline += rampShare(layout) * (facts.sum - facts.slowest);
   // A device that waits is cooler, and then faster.
   const double idle =
       std::max(0.0, 1 - count * (facts.slowest - sends) / pipeline);
@@ -262,7 +312,7 @@ void StepModel::addFullySharded(const StepLayout &layout,
   const double layers = std::max(1.0, facts.firstLayers);
   double own =
       facts.firstParameters - work.embedding.parameters(splitOf(layout));
-  if (layout.pp == 1)
+  if (layout.lastStage() == 0)
     own -= work.head.parameters(splitOf(layout));
   const double perLayer = own / layers;
   const double experts = facts.firstExperts / layers;
@@ -367,7 +417,7 @@ void StepModel::addReplicated(const StepLayout &layout, const StageFacts &facts,
       time.optimizer = update(all * target.optimizerBytes);
     }
   }
-  if (layout.pp > 1 && target.reducesTiedTable && work.isTied) {
+  if (layout.lastStage() > 0 && target.reducesTiedTable && work.isTied) {
     const double apart =
         std::max(static_cast<double>(layout.tp * layout.dp * layout.cp *
                                      (layout.pp - 1)),

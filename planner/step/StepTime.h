@@ -82,6 +82,8 @@ private:
     /// Elements on this rank.
     double parameters = 0, expertParameters = 0;
     double forward = 0, backward = 0;
+    /// Of the backward: gradients of weights, as long as the products forward.
+    double weights = 0;
   };
   std::vector<Stage> stages(const StepLayout &layout, double sends) const;
   void slowDown(const StepLayout &layout, double sends,
@@ -106,7 +108,21 @@ private:
 };
 
 BlockSplit splitOf(const StepLayout &layout);
+/// How much of filling and draining the pipeline shows.
+double rampShare(const StepLayout &layout);
 /// Layers of each stage.
 std::vector<int64_t> layersOfStages(const StepLayout &layout, int64_t layers);
+/// Which ones: `count` from `first` on and, of a folded pipeline, `backCount`
+/// from `back` on.
+struct StageLayers {
+  int64_t first = 0, count = 0, back = 0, backCount = 0;
+  template <typename Visit> void forEach(Visit visit) const {
+    for (int64_t layer = first; layer < first + count; ++layer)
+      visit(static_cast<size_t>(layer));
+    for (int64_t layer = back; layer < back + backCount; ++layer)
+      visit(static_cast<size_t>(layer));
+  }
+};
+std::vector<StageLayers> layersOn(const StepLayout &layout, int64_t layers);
 
 } // namespace monarch::planner

@@ -78,7 +78,8 @@ struct Target {
   Sharding maxSharding = Sharding::Optimizer;
   bool hasTensor = true, hasSequence = true, hasPipeline = true,
        hasInterleaving = true, hasContext = false, hasExpert = false,
-       hasZeroBubble = false;
+       hasZeroBubble = false, hasGPipe = false, hasZeroBubbleV = false,
+       hasVHalf = false;
 };
 
 const std::vector<Target> &targets();

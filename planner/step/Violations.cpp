@@ -1,6 +1,7 @@
 //===- Violations.cpp - what speaks against a layout ----------------------===//
 #include "core/program/StageSizes.h"
 #include "planner/step/Estimate.h"
+#include "planner/step/LayoutText.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -121,13 +122,27 @@ void Violations::addExperts() {
 }
 
 void Violations::addStages() {
-  refuse(layout.chunks > 1 && (!target.hasInterleaving || layout.pp == 1), [&] {
+  const bool isInterleaved =
+      target.hasInterleaving || isFolded(layout.schedule);
+  refuse(layout.chunks > 1 && (!isInterleaved || layout.pp == 1), [&] {
     return fmt::format("{} chunks a stage want interleaved pipelines",
                        layout.chunks);
   });
+  refuse(!offers(target, layout.schedule), [&] {
+    std::string legal;
+    for (Schedule schedule : Schedules)
+      if (offers(target, schedule))
+        legal += (legal.empty() ? "" : ", ") + std::string(toString(schedule));
+    return fmt::format("{} has no schedule {}: {}", target.name,
+                       toString(layout.schedule), legal);
+  });
+  const int64_t chunks = isFolded(layout.schedule) ? 2 : 1;
   refuse(layout.schedule != Schedule::OneForwardOneBackward &&
-             !target.hasZeroBubble,
-         lacks("zero-bubble schedules: schedule 1f1b"));
+             layout.chunks != chunks,
+         [&] {
+           return fmt::format("schedule {} takes vpp {}",
+                              toString(layout.schedule), chunks);
+         });
   const int64_t layers = static_cast<int64_t>(work.layers.size());
   refuse(layout.pp * layout.chunks > layers, [&] {
     return fmt::format("{} stages of {} chunks for {} layers", layout.pp,
@@ -144,7 +159,8 @@ void Violations::addBatch() {
   const int64_t rows = multiplySizes(layout.dp, layout.microBatch);
   const int64_t count = layout.globalBatch / rows;
   const bool isDivided = layout.globalBatch % rows == 0;
-  refuse(layout.chunks > 1 && isDivided && count % layout.pp != 0, [&] {
+  const bool isTurning = layout.chunks > 1 && !isFolded(layout.schedule);
+  refuse(isTurning && isDivided && count % layout.pp != 0, [&] {
     return fmt::format("{} micro-batches over {} interleaved stages: a "
                        "multiple of {}",
                        count, layout.pp, layout.pp);

@@ -121,10 +121,6 @@ class BadFlags(ToolTest):
         self.refused(USAGE, *["simulate", "config.json", *self.arguments({"-o": None,
                                                                          "--target": "monarch"})])
         self.refused(BAD_INPUT, "simulate", "nowhere.json", "--cluster", "p5.48xlarge")
-        zero_bubble = self.arguments({"-o": None, "--target": "megatron-zb", "--fix":
-                                      "pp=8,schedule=zb1"})
-        self.refused(INFEASIBLE, "simulate", "config.json", *zero_bubble, "--trace", "trace.json",
-                     says=("1f1b",))
 
     def test_verbs(self):
         for arguments in ((), ("nothing",), ("cluster",), ("cluster", "burn"), ("plan",),

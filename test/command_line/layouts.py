@@ -93,6 +93,22 @@ class Layouts(ToolTest):
                 end = max(e["ts"] + e["dur"] for track in tracks.values() for e in track)
                 self.assertAlmostEqual(end / 1e6 / plan["prediction"]["step_seconds"], 1, delta=0.02)
 
+    def test_schedules_that_split_the_backward(self):
+        for schedule, chunks in (("zb1", 1), ("zb2", 1), ("zbv", 2), ("vhalf", 2)):
+            with self.subTest(schedule=schedule):
+                plan = self.planned(target="megatron-zb", fix=f"pp=4,schedule={schedule}")
+                self.assertEqual(plan["layout"]["schedule"], schedule)
+                self.assertEqual(plan["layout"]["chunks"], chunks)
+                self.tool("simulate", "plan.json", "--trace", "trace.json")
+                events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+                counts = {kind: sum(e.get("cat") == kind for e in events)
+                          for kind in ("forward", "backward", "weights")}
+                self.assertEqual(len(set(counts.values())), 1, counts)
+                self.assertGreater(counts["weights"], 0)
+        self.refused(INFEASIBLE, "plan", "config.json", "--seq-len", 4096, "--cluster",
+                     "2xp5.48xlarge", "--global-batch", 64, "--target", "megatron-zb", "--fix",
+                     "pp=1,schedule=zbv", "-o", "plan.json")
+
     def test_a_target_is_not_offered_what_it_cannot_express(self):
         self.write("config.json", llama())
         for target, pin, says in (("torchtitan", "zero=1", "zero 3"), ("megatron", "zero=3", "zero"),
@@ -136,7 +152,7 @@ class Layouts(ToolTest):
 
         for section, key, value in (
                 ("layout", "tp", 0), ("layout", "tp", "two"), ("layout", "tp", 2**62),
-                ("layout", "schedule", "gpipe"), ("layout", "recompute", 3), ("layout", "zero", 4),
+                ("layout", "schedule", "dapple"), ("layout", "recompute", 3), ("layout", "zero", 4),
                 ("layout", "stage_layers", [1]), ("layout", "stage_layers", [-1, 33]),
                 ("layout", "precision", "int3"), ("layout", "global_batch", -1),
                 ("layout", "sequence_parallel", "yes"), ("layout", "micro_batch", None)):

@@ -157,7 +157,7 @@ TEST_CASE("A bound is never above the price, whatever the cut") {
         forEachCut(layout.pp, static_cast<int64_t>(made.work.layers.size()),
                    check);
       else
-        for (const auto &cut : search.space().fixedCuts(layout, layout.chunks))
+        for (const auto &cut : search.space().fixedCuts(layout))
           check(cut);
     });
   }
@@ -190,7 +190,7 @@ TEST_CASE("The search agrees with trying every layout") {
         forEachCut(layout.pp, static_cast<int64_t>(made.work.layers.size()),
                    check);
       else
-        for (const auto &cut : search.space().fixedCuts(layout, layout.chunks))
+        for (const auto &cut : search.space().fixedCuts(layout))
           check(cut);
     });
     CHECK(result.families.empty() == (best == 0));
