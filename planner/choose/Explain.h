@@ -11,14 +11,23 @@
 
 namespace monarch::planner {
 
+/// What an answer to "why not" comes to. Faster: pins of the request, which the
+/// question overrides, are what it costs.
+enum class Verdict : uint8_t { Illegal, TooLarge, Slower, Faster, Chosen };
+std::string_view toString(Verdict verdict);
+
 struct WhyNot {
   /// The pins asked about, as a user writes them.
   std::string pins;
+  Verdict verdict = Verdict::Illegal;
   /// The best layout with them; none where nothing divides or fits.
   std::optional<Estimate> best;
   /// The first thing against it: what it violates, what does not fit, or which
   /// parts of its step are longer.
   std::string reason;
+  /// Illegal alone: the pins with the least change to one of them that a layout
+  /// has; "": no change to one is enough.
+  std::string nearestLegal;
 };
 
 /// `instead` wins over the pins of the request.
@@ -49,6 +58,17 @@ std::vector<Sensitivity>
 sensitivity(const ModelWork &work, const Machine &machine, const Target &target,
             const LayoutRequest &request, const LayoutChoice &choice);
 
+/// What would have to give first for a shorter step.
+struct Binding {
+  /// "divisibility", "memory", or a figure of `sensitivity`.
+  std::string what;
+  std::string reason;
+};
+Binding firstBinding(const LayoutChoice &choice,
+                     const std::vector<Sensitivity> &list);
+
+Json toJson(const WhyNot &answer);
+Json toJson(const Sensitivity &entry);
 std::string summarize(const std::vector<WhyNot> &answers);
 std::string summarize(const std::vector<Sensitivity> &list,
                       const LayoutChoice &choice);

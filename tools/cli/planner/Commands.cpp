@@ -94,6 +94,30 @@ void PlannerCommands::addSimulate(CLI::App &app) {
                            "Perfetto");
 }
 
+void PlannerCommands::addExplain(CLI::App &app) {
+  ExplainOptions &options = explainOptions;
+  explainVerb = app.add_subcommand(
+      "explain", "Why this plan, why not another, what binds, what if");
+  explainVerb
+      ->add_option("SUBJECT", options.subject,
+                   "a plan, or a config.json, monarch.graph/1 JSON or model "
+                   "file that is planned first")
+      ->required();
+  explainVerb->add_option("MODEL", options.planModel,
+                          "the model of a plan that does not hold it");
+  explainVerb->add_option("--cluster", options.plan.cluster,
+                          "the cluster; by default the plan's, if it is a "
+                          "preset");
+  explainVerb
+      ->add_option("--global-batch", options.plan.globalBatch,
+                   "rows of the batch of one step; by default the plan's")
+      ->check(positive());
+  addPlanFlags(*explainVerb, options.plan);
+  explainVerb->add_option("--why-not", options.whyNot,
+                          "pins of a layout that you have in mind, as "
+                          "tp=4,pp=2; may be given several times");
+}
+
 void PlannerCommands::addCluster(CLI::App &app) {
   CLI::App *cluster =
       app.add_subcommand("cluster", "Machines: known ones and your own");
@@ -150,6 +174,7 @@ PlannerCommands::PlannerCommands(CLI::App &app) {
       ->check(positive());
   addPlanFlags(*planVerb, planOptions);
   planVerb->add_option("-o,--output", planOptions.output, OutputHelp);
+  addExplain(app);
   addSimulate(app);
   addCluster(app);
   versionVerb = app.add_subcommand("version", "Show the version");
@@ -159,6 +184,8 @@ std::optional<int> PlannerCommands::run(const ModelLoader &loader,
                                         const Console &console) {
   if (*planVerb)
     return plan(planOptions, loader, console);
+  if (*explainVerb)
+    return explain(explainOptions, loader, console);
   if (*simulateVerb)
     return simulate(simulateOptions, loader, console);
   if (*listVerb)

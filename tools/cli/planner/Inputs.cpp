@@ -25,6 +25,47 @@ Expected<planner::Cluster> loadCluster(const std::string &name) {
   return readClusterFile(name);
 }
 
+Expected<std::optional<planner::PlanFile>> readIfPlan(const std::string &path) {
+  const auto text = readFile(path);
+  if (!text)
+    return text.error();
+  constexpr size_t Beginning = 200;
+  if (std::string_view(*text).substr(0, Beginning).find("monarch.plan/") ==
+      std::string_view::npos)
+    return std::optional<planner::PlanFile>();
+  auto plan = planner::readPlan(*text);
+  if (!plan) {
+    Error error = plan.error();
+    error.where = path + (error.where.empty() ? "" : ", " + error.where);
+    return error;
+  }
+  return std::optional(std::move(*plan));
+}
+
+std::string clusterNameOf(const planner::PlanFile &plan) {
+  // A plan's inputs are an object: its reader looks.
+  const Json &inputs = plan.document["inputs"];
+  if (!inputs.contains("cluster") || !inputs["cluster"].is_object())
+    return "";
+  const Json name = inputs["cluster"].value("name", Json());
+  return name.is_string() ? name.get<std::string>() : "";
+}
+
+Expected<planner::PlanRequest> planRequestOf(const PlanOptions &options) {
+  planner::PlanRequest request;
+  request.globalRows = options.globalBatch;
+  request.optimizer =
+      options.optimizer == "sgd" ? OptimizerKind::SGD : OptimizerKind::AdamW;
+  if (!options.fix.empty())
+    if (auto error = planner::addPins(options.fix, request.pins))
+      return *error;
+  if (options.microBatch)
+    if (auto error = planner::addPins(
+            "micro_batch=" + std::to_string(*options.microBatch), request.pins))
+      return *error;
+  return request;
+}
+
 int finish(const std::string &text, const std::string &file,
            const Json &document, const std::string &output,
            const Console &console) {

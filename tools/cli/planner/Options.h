@@ -63,6 +63,17 @@ struct SimulateOptions {
 int simulate(const SimulateOptions &options, const ModelLoader &loader,
              const Console &console);
 
+struct ExplainOptions {
+  /// A plan file, or a model that is planned first.
+  std::string subject;
+  std::string planModel;
+  PlanOptions plan;
+  /// "tp=4,pp=2": pins, each a question.
+  std::vector<std::string> whyNot;
+};
+int explain(const ExplainOptions &options, const ModelLoader &loader,
+            const Console &console);
+
 struct ClusterOptions {
   /// What to show, validate, import or calibrate.
   std::string subject;

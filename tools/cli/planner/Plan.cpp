@@ -7,21 +7,6 @@
 namespace monarch::cli {
 namespace {
 
-Expected<planner::PlanRequest> requestOf(const PlanOptions &options) {
-  planner::PlanRequest request;
-  request.globalRows = options.globalBatch;
-  request.optimizer =
-      options.optimizer == "sgd" ? OptimizerKind::SGD : OptimizerKind::AdamW;
-  if (!options.fix.empty())
-    if (auto error = planner::addPins(options.fix, request.pins))
-      return *error;
-  if (options.microBatch)
-    if (auto error = planner::addPins(
-            "micro_batch=" + std::to_string(*options.microBatch), request.pins))
-      return *error;
-  return request;
-}
-
 /// --dtype is of a config.json, which does not fix it.
 std::optional<Error> checkType(const PlanOptions &options) {
   const bool isFp8 =
@@ -37,7 +22,7 @@ std::optional<Error> checkType(const PlanOptions &options) {
 
 int planOps(const PlanOptions &options, const Model &model,
             const planner::Cluster &cluster, const Console &console) {
-  const auto request = requestOf(options);
+  const auto request = planRequestOf(options);
   if (!request)
     return console.fail(request.error());
   const auto graph = graphOf(model);

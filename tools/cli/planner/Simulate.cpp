@@ -273,24 +273,6 @@ int simulateOwnPlan(const SimulateOptions &options,
   return static_cast<int>(ExitCode::Ok);
 }
 
-/// A monarch.plan/1 by its first line; nullopt: something else.
-Expected<std::optional<planner::PlanFile>> readIfPlan(const std::string &path) {
-  const auto text = readFile(path);
-  if (!text)
-    return text.error();
-  constexpr size_t Beginning = 200;
-  if (std::string_view(*text).substr(0, Beginning).find("monarch.plan/") ==
-      std::string_view::npos)
-    return std::optional<planner::PlanFile>();
-  auto plan = planner::readPlan(*text);
-  if (!plan) {
-    Error error = plan.error();
-    error.where = path + (error.where.empty() ? "" : ", " + error.where);
-    return error;
-  }
-  return std::optional(std::move(*plan));
-}
-
 int simulateModel(const SimulateOptions &options,
                   const planner::Cluster &cluster, const ModelLoader &loader,
                   const Console &console) {
@@ -326,11 +308,8 @@ int simulate(const SimulateOptions &options, const ModelLoader &loader,
     return console.fail(plan.error());
   std::string clusterName = options.plan.cluster;
   // The plan's own cluster, where that is a preset.
-  if (clusterName.empty() && *plan) {
-    const Json inputs = (*plan)->document["inputs"];
-    if (inputs.contains("cluster") && inputs["cluster"].is_object())
-      clusterName = inputs["cluster"].value("name", "");
-  }
+  if (clusterName.empty() && *plan)
+    clusterName = clusterNameOf(**plan);
   if (clusterName.empty())
     return console.fail(
         usage("no cluster", "--cluster", "give --cluster CLUSTER"));
