@@ -118,6 +118,16 @@ void PlannerCommands::addExplain(CLI::App &app) {
                           "tp=4,pp=2; may be given several times");
 }
 
+void PlannerCommands::addDiff(CLI::App &app) {
+  diffVerb = app.add_subcommand(
+      "diff", "What another plan decides and costs; exit code 1: they differ");
+  diffVerb->add_option("OLD", diffOptions.before, "a plan file")->required();
+  diffVerb->add_option("NEW", diffOptions.after, "a plan file")->required();
+  diffVerb->add_option("--tolerance", diffOptions.tolerance,
+                       "figures that move by this share at most are no "
+                       "difference, as 1%");
+}
+
 void PlannerCommands::addCluster(CLI::App &app) {
   CLI::App *cluster =
       app.add_subcommand("cluster", "Machines: known ones and your own");
@@ -175,6 +185,7 @@ PlannerCommands::PlannerCommands(CLI::App &app) {
   addPlanFlags(*planVerb, planOptions);
   planVerb->add_option("-o,--output", planOptions.output, OutputHelp);
   addExplain(app);
+  addDiff(app);
   addSimulate(app);
   addCluster(app);
   versionVerb = app.add_subcommand("version", "Show the version");
@@ -186,6 +197,8 @@ std::optional<int> PlannerCommands::run(const ModelLoader &loader,
     return plan(planOptions, loader, console);
   if (*explainVerb)
     return explain(explainOptions, loader, console);
+  if (*diffVerb)
+    return diff(diffOptions, console);
   if (*simulateVerb)
     return simulate(simulateOptions, loader, console);
   if (*listVerb)

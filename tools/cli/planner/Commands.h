@@ -1,8 +1,8 @@
 //===- Commands.h - the verbs that need the planner alone -----------------===//
 //
-// Flags of plan, explain, simulate, cluster and version, for both binaries:
-// monarch-plan with the compiler, which reads model files too, and the one of
-// preset `planner`, which needs neither LLVM nor LibTorch.
+// Flags of plan, explain, diff, simulate, cluster and version, for both
+// binaries: monarch-plan with the compiler, which reads model files too, and
+// the one of preset `planner`, which needs neither LLVM nor LibTorch.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,14 +27,16 @@ private:
   void addPlanFlags(CLI::App &verb, PlanOptions &options);
   void addSimulate(CLI::App &app);
   void addExplain(CLI::App &app);
+  void addDiff(CLI::App &app);
   void addCluster(CLI::App &app);
 
   PlanOptions planOptions;
   SimulateOptions simulateOptions;
   ExplainOptions explainOptions;
+  DiffOptions diffOptions;
   ClusterOptions clusterOptions;
   CLI::App *planVerb = nullptr, *simulateVerb = nullptr, *versionVerb = nullptr;
-  CLI::App *explainVerb = nullptr;
+  CLI::App *explainVerb = nullptr, *diffVerb = nullptr;
   CLI::App *listVerb = nullptr, *showVerb = nullptr, *validateVerb = nullptr;
   CLI::App *importVerb = nullptr, *detectVerb = nullptr;
   CLI::App *calibrateVerb = nullptr;

@@ -74,6 +74,14 @@ struct ExplainOptions {
 int explain(const ExplainOptions &options, const ModelLoader &loader,
             const Console &console);
 
+struct DiffOptions {
+  /// Plan files.
+  std::string before, after;
+  std::string tolerance = "0%";
+};
+/// Exit code 1 where they differ.
+int diff(const DiffOptions &options, const Console &console);
+
 struct ClusterOptions {
   /// What to show, validate, import or calibrate.
   std::string subject;
