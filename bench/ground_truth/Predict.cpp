@@ -49,7 +49,7 @@ Predictor::Prediction Predictor::predict(size_t index,
   Prediction prediction;
   std::vector<StepTime> times;
   for (const StepLayout &layout : row.layouts)
-    times.push_back(model.price(layout));
+    times.push_back(model.simulated(layout));
   auto fastest = std::min_element(times.begin(), times.end(),
                                   [](const StepTime &a, const StepTime &b) {
                                     return a.seconds < b.seconds;

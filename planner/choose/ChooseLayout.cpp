@@ -61,6 +61,7 @@ Expected<LayoutChoice> choiceOf(const ModelWork &work, const Machine &machine,
   choice.candidates = result.candidates;
   choice.bounded = result.bounded;
   choice.priced = result.priced;
+  choice.simulated = result.simulated;
   choice.overMemory = result.overMemory;
   choice.isComplete = result.isComplete;
   choice.decisions = decisionsOf(choice.best.layout, request, space);
@@ -127,10 +128,10 @@ std::string summarize(const LayoutChoice &choice, const Machine &machine,
                       const Target &target) {
   std::string text = summarize(choice.best, machine, target);
   text += fmt::format("gap       {:.2f} % at most: no layout that fits is "
-                      "faster than {:.4g} s ({} bounded, {} priced, {} too "
-                      "large){}\n",
+                      "faster than {:.4g} s ({} bounded, {} priced, {} "
+                      "simulated, {} too large){}\n",
                       100 * choice.gap(), choice.boundSeconds, choice.bounded,
-                      choice.priced, choice.overMemory,
+                      choice.priced, choice.simulated, choice.overMemory,
                       choice.isComplete ? "" : "; ended early");
   for (const LayoutFamily &family : choice.alternatives)
     text += fmt::format("not       {}: {}\n", shortName(family.best.layout),
@@ -151,6 +152,7 @@ Json toJson(const LayoutChoice &choice, const Machine &machine,
   json["idle_devices"] = choice.idleDevices;
   json["counts"] = {{"bounded", choice.bounded},
                     {"priced", choice.priced},
+                    {"simulated", choice.simulated},
                     {"over_memory", choice.overMemory}};
   auto family = [](const LayoutFamily &entry) {
     Json other;

@@ -4,7 +4,8 @@
 // tensor, sequence, context, expert and pipeline parallelism, chunks, schedule,
 // micro-batch, recompute, sharding and its groups, cuts between stages. A
 // closed-form bound, never above the price, orders the candidates; survivors
-// are priced by the step model, with the best cut of the layers that fits.
+// are priced by the step model, with the best cut of the layers that fits and
+// their pipelines simulated.
 // Deterministic: ties go to the first in the order of the space.
 //
 //===----------------------------------------------------------------------===//
@@ -77,8 +78,10 @@ struct LayoutChoice {
   double boundSeconds = 0;
   double gap() const { return 1 - boundSeconds / best.time.seconds; }
   /// Candidates in the space; those whose own bound was computed (the rest went
-  /// with the bound of their degrees); those priced; those that do not fit.
-  int64_t candidates = 0, bounded = 0, priced = 0, overMemory = 0;
+  /// with the bound of their degrees); those priced; pipelines simulated event
+  /// by event; those that do not fit.
+  int64_t candidates = 0, bounded = 0, priced = 0, simulated = 0,
+          overMemory = 0;
   std::vector<LayoutFamily> alternatives;
   /// The fastest that only memory rules out, if faster than the choice.
   std::optional<LayoutFamily> fasterButTooLarge;

@@ -4,7 +4,6 @@
 #include "planner/choose/StageCut.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace monarch::planner {
@@ -60,8 +59,15 @@ LayoutSearch::Shared LayoutSearch::sharedOf(const StepLayout &degrees,
         std::min(shared.leastSeconds, layer.forward + layer.backward);
     shared.mostForward = std::max(shared.mostForward, layer.forward);
     shared.mostBackward = std::max(shared.mostBackward, layer.backward);
+    const double both = layer.forward + layer.backward;
+    shared.forwardShare = std::max(shared.forwardShare, layer.forward / both);
+    shared.backwardShare =
+        std::max(shared.backwardShare, layer.backward / both);
   }
   relax(degrees, shared);
+  if (degrees.pp > 1 && target.isFullySharded &&
+      request.pins.stageLayers.empty())
+    addFirsts(degrees, shared);
   // A stage with a slow rank hides more.
   for (StageFacts *facts : {&shared.relaxed, &shared.folded})
     for (const auto &[rank, factor] : slowRanks) {
@@ -185,6 +191,47 @@ void LayoutSearch::relax(const StepLayout &degrees, Shared &shared) const {
                                 folded.firstParameters, elements.mostDense});
 }
 
+void LayoutSearch::addFirsts(const StepLayout &degrees, Shared &shared) const {
+  const BlockSplit split = splitOf(degrees);
+  const int64_t layers = static_cast<int64_t>(work.layers.size());
+  const int64_t low =
+      std::max<int64_t>(0, layers / degrees.pp - LayoutSpace::CutSlack);
+  const int64_t high = std::min(layers, (layers + degrees.pp - 1) / degrees.pp +
+                                            LayoutSpace::CutSlack);
+  std::vector<int64_t> left = kindCounts;
+  StageFacts own;
+  own.slowest = shared.blocks->embedding;
+  own.firstParameters = work.embedding.denseParameters(split);
+  for (int64_t count = 0; count <= high; ++count) {
+    if (count >= low) {
+      // What is left takes its even share, whole layers of each kind.
+      double rest = shared.relaxed.sum - own.slowest;
+      rest = std::max(rest / static_cast<double>(degrees.pp - 1),
+                      shared.blocks->head);
+      for (size_t kind = 0; kind < left.size(); ++kind) {
+        const StepModel::Layer &layer = shared.blocks->kinds[kind];
+        const int64_t most = (left[kind] + degrees.pp - 2) / (degrees.pp - 1);
+        rest = std::max(rest, static_cast<double>(most) *
+                                  (layer.forward + layer.backward));
+      }
+      StageFacts &facts = shared.firsts.emplace_back(shared.relaxed);
+      facts.slowest = std::max({facts.slowest, own.slowest, rest});
+      facts.firstLayers = static_cast<double>(count);
+      facts.firstParameters = own.firstParameters;
+      facts.firstExperts = own.firstExperts;
+    }
+    if (count == high)
+      break;
+    const size_t kind =
+        static_cast<size_t>(work.layers[static_cast<size_t>(count)]);
+    const StepModel::Layer &layer = shared.blocks->kinds[kind];
+    own.slowest += layer.forward + layer.backward;
+    own.firstParameters += work.kinds[kind].denseParameters(split);
+    own.firstExperts += work.kinds[kind].expertParameters / split.expert;
+    --left[kind];
+  }
+}
+
 double LayoutSearch::degreesBound(const StepLayout &degrees,
                                   const Shared &shared) const {
   const StageFacts &facts = shared.relaxed;
@@ -211,17 +258,49 @@ double LayoutSearch::degreesBound(const StepLayout &degrees,
          stepSeconds;
 }
 
+double LayoutSearch::boundOf(const StepLayout &layout, const Shared &shared,
+                             StageFacts facts, double sends,
+                             FirstLayers first) const {
+  // What a stage hides behind its own work is at most a share of its seconds.
+  // More seconds on the slowest stage then cost more than they can hide, but
+  // for a single micro-batch.
+  const double count = layout.microBatches();
+  auto hide = [&](StageFacts &own) {
+    const double shares = shared.forwardShare + shared.backwardShare;
+    if (count - 1 < target.dataOverlap * shares)
+      return;
+    own.forward =
+        std::min(own.forward, shared.forwardShare * (own.slowest - sends));
+    own.backward =
+        std::min(own.backward, shared.backwardShare * (own.slowest - sends));
+  };
+  if (shared.firsts.empty() || isFolded(layout.schedule)) {
+    hide(facts);
+    return model.combine(layout, *shared.blocks, facts, sends).seconds;
+  }
+  double least = Never;
+  for (StageFacts own : shared.firsts) {
+    if (own.firstLayers < first.least || own.firstLayers >= first.below)
+      continue;
+    own.slowest = std::max(own.slowest + sends, facts.slowest);
+    own.sum = facts.sum;
+    hide(own);
+    least = std::min(least,
+                     model.combine(layout, *shared.blocks, own, sends).seconds);
+  }
+  return least;
+}
+
 double LayoutSearch::bound(const StepLayout &layout,
                            const Shared &shared) const {
   const double sends = model.sendSeconds(layout);
+  if (!request.pins.stageLayers.empty())
+    return model.combine(layout, *shared.blocks, model.factsOf(layout), sends)
+        .seconds;
   StageFacts facts = isFolded(layout.schedule) ? shared.folded : shared.relaxed;
-  if (!request.pins.stageLayers.empty()) {
-    facts = model.factsOf(layout);
-  } else {
-    facts.slowest += sends;
-    facts.sum += sends * static_cast<double>(layout.pp);
-  }
-  return model.combine(layout, *shared.blocks, facts, sends).seconds;
+  facts.slowest += sends;
+  facts.sum += sends * static_cast<double>(layout.pp);
+  return boundOf(layout, shared, facts, sends, {});
 }
 
 double LayoutSearch::bound(const StepLayout &degrees, Recompute recompute,
@@ -328,6 +407,19 @@ double LayoutSearch::mostElements(const StepLayout &layout,
   return most;
 }
 
+double LayoutSearch::pipelineSeconds(const StepLayout &layout) {
+  const PipelineKey key{{layout.tp, layout.pp, layout.dp, layout.cp, layout.ep,
+                         layout.chunks, layout.microBatch},
+                        layout.recompute,
+                        layout.isSequenceParallel,
+                        layout.schedule,
+                        layout.stageLayers};
+  auto [entry, isNew] = pipelines.try_emplace(key, 0);
+  if (isNew)
+    entry->second = planner::pipelineSeconds(model.pipeline(layout));
+  return entry->second;
+}
+
 std::optional<LayoutSearch::Found>
 LayoutSearch::price(StepLayout &layout, const Shared &shared, double limit) {
   std::optional<Found> best;
@@ -340,12 +432,20 @@ LayoutSearch::price(StepLayout &layout, const Shared &shared, double limit) {
     lastOver = std::min(lastOver, over);
     if (over > 0)
       return 0.0;
-    const StageFacts facts = model.factsOf(layout);
+    StageFacts facts = model.factsOf(layout);
     isBalanced =
         facts.slowest <= (shared.relaxed.slowest + sends) * (1 + 1e-12);
+    auto seconds = [&] {
+      return model.combine(layout, *shared.blocks, facts, sends).seconds;
+    };
     Found found;
+    found.seconds = seconds();
+    if (isSimulated(layout) && found.seconds <= limit &&
+        (!best || found.seconds < best->seconds)) {
+      facts.pipeline = pipelineSeconds(layout);
+      found.seconds = seconds();
+    }
     found.layout = layout;
-    found.seconds = model.combine(layout, *shared.blocks, facts, sends).seconds;
     if (!best || found.seconds < best->seconds)
       best = std::move(found);
     return facts.slowest;
@@ -353,30 +453,45 @@ LayoutSearch::price(StepLayout &layout, const Shared &shared, double limit) {
   lastOver = Never;
   for (std::vector<int64_t> &cut : layouts.fixedCuts(layout))
     tryCut(std::move(cut));
-  if (layouts.hasFreeCuts(layout.pp, layout.chunks)) {
-    // First for the slowest stage, then with ever less in the largest: a step
-    // also reduces and updates what that one holds. Until nothing can be won.
-    constexpr double Worth = 1e-9;
-    StageFacts facts = shared.relaxed;
-    facts.slowest += sends;
-    facts.sum += sends * static_cast<double>(layout.pp);
-    double most = Never;
-    if (isBalanced)
-      most = mostElements(layout, {}) * (1 - Worth);
-    while (true) {
-      const double least =
-          model.combine(layout, *shared.blocks, facts, sends).seconds;
-      if (least > limit || (best && best->seconds <= least * (1 + Worth)))
-        break;
-      layout.stageLayers.clear();
-      std::vector<int64_t> cut = bestCut(layout, shared, most);
-      if (cut.empty())
-        break;
-      most = mostElements(layout, cut) * (1 - Worth);
-      facts.slowest = std::max(facts.slowest, tryCut(std::move(cut)));
+  if (!layouts.hasFreeCuts(layout.pp, layout.chunks)) {
+    if (best)
+      best->bound = best->seconds;
+    layout.stageLayers.clear();
+    return best;
+  }
+  // First for the slowest stage, then with ever less in the largest: a step
+  // also reduces and updates what that one holds. Until nothing can be won.
+  constexpr double Worth = 1e-9;
+  StageFacts facts = shared.relaxed;
+  facts.slowest += sends;
+  facts.sum += sends * static_cast<double>(layout.pp);
+  double most = Never, proven = Never;
+  FirstLayers first;
+  // Cuts that hold as much as this one, and less than those before it.
+  auto settle = [&](const std::vector<int64_t> &cut) {
+    first.least = static_cast<double>(cut.front());
+    proven = std::min(proven, boundOf(layout, shared, facts, sends, first));
+    first = {0, first.least};
+    most = mostElements(layout, cut) * (1 - Worth);
+  };
+  if (isBalanced)
+    settle(layersOfStages(layout, static_cast<int64_t>(work.layers.size())));
+  while (true) {
+    const double least = boundOf(layout, shared, facts, sends, first);
+    if (least > limit || (best && best->seconds <= least * (1 + Worth))) {
+      proven = std::min(proven, least);
+      break;
     }
+    layout.stageLayers.clear();
+    const std::vector<int64_t> cut = bestCut(layout, shared, most);
+    if (cut.empty())
+      break;
+    facts.slowest = std::max(facts.slowest, tryCut(cut));
+    settle(cut);
   }
   layout.stageLayers.clear();
+  if (best)
+    best->bound = std::min(proven, best->seconds);
   return best;
 }
 
@@ -477,7 +592,7 @@ LayoutSearch::Result LayoutSearch::run(size_t families, bool isFirstEnough) {
       ++result.priced;
       std::optional<Found> found = price(layout, shared[candidate.mode], limit);
       auto note = [&](Found &known) {
-        known.bound = candidate.bound;
+        known.bound = std::max(known.bound, candidate.bound);
         known.degrees = group.index;
         known.variant = candidate.mode * variants.size() + candidate.variant;
       };
@@ -496,7 +611,7 @@ LayoutSearch::Result LayoutSearch::run(size_t families, bool isFirstEnough) {
         continue;
       }
       note(*found);
-      least = std::min(least, candidate.bound);
+      least = std::min(least, found->bound);
       auto [entry, isNew] = best.try_emplace(familyOf(found->layout), *found);
       if (!isNew && found->isBefore(entry->second))
         entry->second = std::move(*found);
@@ -524,6 +639,7 @@ LayoutSearch::Result LayoutSearch::run(size_t families, bool isFirstEnough) {
   std::sort(result.families.begin(), result.families.end(),
             [](const Found &a, const Found &b) { return a.isBefore(b); });
   result.boundSeconds = least;
+  result.simulated = static_cast<int64_t>(pipelines.size());
   return result;
 }
 

@@ -3,14 +3,18 @@
 // Degrees are opened in the order of a bound that all their variants share.
 // Each variant of an open one gets its own bound, from the step model itself,
 // asked for stages at least as good as any cut of the layers can make them.
-// What the bound does not rule out is cut, checked for memory and priced. The
-// search ends where no bound can beat the last of the families that are wanted.
+// What the bound does not rule out is cut, checked for memory, priced and,
+// where that may matter, simulated; cutting it bounds it anew, for the cuts
+// that fit. The search ends where no bound can beat the last of the families
+// wanted.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "planner/choose/LayoutSpace.h"
 
+#include <array>
+#include <limits>
 #include <map>
 
 namespace monarch::planner {
@@ -22,6 +26,7 @@ public:
 
   struct Found {
     StepLayout layout;
+    /// No cut of this variant that fits takes less than the bound.
     double seconds = 0, bound = 0;
     /// Place in the space: ties go to the first.
     size_t degrees = 0, variant = 0;
@@ -39,7 +44,8 @@ public:
     /// Of all that does not fit, what comes closest; bytes over.
     std::optional<Found> closest;
     double closestOver = 0;
-    int64_t candidates = 0, bounded = 0, priced = 0, overMemory = 0;
+    int64_t candidates = 0, bounded = 0, priced = 0, simulated = 0,
+            overMemory = 0;
     bool isComplete = true;
   };
   Result run() { return run(request.alternatives + 1, false); }
@@ -67,6 +73,15 @@ private:
     StageFacts relaxed;
     /// Of folded pipelines, whose first stage has the head as well.
     StageFacts folded;
+    /// The most that forward and backward make of a stage's seconds.
+    double forwardShare = 0, backwardShare = 0;
+    /// What relaxed facts become for each count of layers on the first stage:
+    /// for fully sharded targets, whose gathers that stage exposes.
+    std::vector<StageFacts> firsts;
+  };
+  /// Counts of layers on the first stage.
+  struct FirstLayers {
+    double least = 0, below = std::numeric_limits<double>::infinity();
   };
   struct LayerElements {
     double dense = 0, experts = 0;
@@ -79,13 +94,21 @@ private:
   Shared sharedOf(const StepLayout &degrees, Recompute recompute) const;
   /// Lower bounds of the facts of any cut, without sends.
   void relax(const StepLayout &degrees, Shared &shared) const;
+  void addFirsts(const StepLayout &degrees, Shared &shared) const;
   double mostOf(size_t kind, int64_t stages) const;
   double slowestOf(const StepLayout &degrees, const Shared &shared) const;
   double degreesBound(const StepLayout &degrees, const Shared &shared) const;
   double bound(const StepLayout &layout, const Shared &shared) const;
+  /// Of the cuts whose slowest stage takes no less than that of the facts,
+  /// sends included.
+  double boundOf(const StepLayout &layout, const Shared &shared,
+                 StageFacts facts, double sends, FirstLayers first) const;
   /// Cuts are improved only where that can come below the limit.
   std::optional<Found> price(StepLayout &layout, const Shared &shared,
                              double limit);
+  /// By event simulation; layouts that differ in what the pipeline does not see
+  /// share one.
+  double pipelineSeconds(const StepLayout &layout);
   /// Bytes over what may be used, of the fullest stage; at most 0: fits.
   double bytesOver(const StepLayout &layout, const Shared &shared) const;
   /// The cut with the fastest slowest stage of those that fit and whose stages
@@ -109,6 +132,9 @@ private:
   std::vector<int64_t> kindCounts;
   /// Of the variant that was priced last: bytes over for its even cut.
   double lastOver = 0;
+  using PipelineKey = std::tuple<std::array<int64_t, 7>, Recompute, bool,
+                                 Schedule, std::vector<int64_t>>;
+  std::map<PipelineKey, double> pipelines;
 };
 
 } // namespace monarch::planner

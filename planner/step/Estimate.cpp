@@ -133,7 +133,7 @@ Expected<Estimate> estimate(const ModelWork &work, const Machine &machine,
   result.stageLayers =
       layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
   const StepModel model(work, machine, target, builtInConstants());
-  result.time = model.price(layout);
+  result.time = model.simulated(layout);
   const MemoryModel memory(work, target);
   result.memory = memory.price(layout);
   const BandFacts facts = bandFacts(result.time, layout, work, machine, false);

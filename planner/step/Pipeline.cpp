@@ -9,44 +9,37 @@
 
 namespace monarch::planner {
 
-Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
-  const int64_t stages = shape.stages();
-  if (shape.chunks > 1 && !isFolded(shape.schedule) &&
-      shape.microBatches % stages != 0)
-    return Error{"MP3303", ExitCode::Infeasible,
-                 fmt::format("{} micro-batches over {} interleaved stages",
-                             shape.microBatches, stages),
-                 "", fmt::format("use a multiple of {}", stages)};
+namespace {
+
+/// Visits every piece with its begin and end; the seconds of a PipelineRun.
+template <typename Visit>
+double simulate(const PipelineShape &shape, Visit visit) {
+  const int64_t stages = shape.stages(), units = shape.microBatches;
   const int64_t places = stages * shape.chunks;
+  const bool isSplit = splitsBackward(shape.schedule);
+  const double chunks = static_cast<double>(shape.chunks);
+  const std::vector<std::vector<PipelinePiece>> orders = ordersOf(shape);
   std::vector<int64_t> stageOf(static_cast<size_t>(places));
   for (int64_t stage = 0; stage < stages; ++stage)
     for (int64_t chunk = 0; chunk < shape.chunks; ++chunk)
       stageOf[static_cast<size_t>(shape.placeOf(stage, chunk))] = stage;
-  // When a result is there; below 0: not yet.
-  auto table = [&] {
-    return std::vector<std::vector<double>>(
-        static_cast<size_t>(places),
-        std::vector<double>(static_cast<size_t>(shape.microBatches), -1));
-  };
-  std::vector<std::vector<double>> forward = table(), backward = table();
-  const std::vector<std::vector<PipelinePiece>> orders = ordersOf(shape);
-  const bool isSplit = splitsBackward(shape.schedule);
-  const double chunks = static_cast<double>(shape.chunks);
-  // When the piece's input is there, from the place before it.
+  // When a result is there, by place and micro-batch; below 0: not yet.
+  std::vector<double> forward(static_cast<size_t>(places * units), -1),
+      backward = forward;
   auto readyAt = [&](const PipelinePiece &piece, int64_t place) {
-    const size_t unit = static_cast<size_t>(piece.microBatch);
     auto from = [&](const std::vector<double> &done, int64_t other) {
+      const double end =
+          done[static_cast<size_t>(other * units + piece.microBatch)];
       const bool isLocal = stageOf[static_cast<size_t>(other)] ==
                            stageOf[static_cast<size_t>(place)];
-      return done[unit] < 0 ? -1.0
-                            : done[unit] + (isLocal ? 0 : shape.hopSeconds);
+      return end < 0 || isLocal ? end : end + shape.hopSeconds;
     };
     if (piece.kind == PieceKind::Weights)
-      return backward[place][unit];
+      return from(backward, place);
     if (piece.kind == PieceKind::Forward)
-      return place == 0 ? 0.0 : from(forward[place - 1], place - 1);
-    return place == places - 1 ? forward[place][unit]
-                               : from(backward[place + 1], place + 1);
+      return place == 0 ? 0.0 : from(forward, place - 1);
+    return place == places - 1 ? from(forward, place)
+                               : from(backward, place + 1);
   };
   auto secondsOf = [&](PieceKind kind, size_t stage) {
     const double weights = isSplit ? shape.weights[stage] : 0;
@@ -58,7 +51,7 @@ Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
   };
   std::vector<size_t> next(static_cast<size_t>(stages), 0);
   std::vector<double> free(static_cast<size_t>(stages), 0), begun = free;
-  PipelineRun run;
+  double seconds = 0;
   for (bool moved = true; moved;) {
     moved = false;
     for (int64_t stage = 0; stage < stages; ++stage)
@@ -70,20 +63,42 @@ Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
           break;
         const double begin = std::max(free[stage], ready);
         const double end = begin + secondsOf(piece.kind, stage);
-        if (piece.kind != PieceKind::Weights)
-          (piece.kind == PieceKind::Forward
-               ? forward
-               : backward)[place][piece.microBatch] = end;
+        const size_t entry =
+            static_cast<size_t>(place * units + piece.microBatch);
+        if (piece.kind == PieceKind::Forward)
+          forward[entry] = end;
+        if (piece.kind == PieceKind::Backward)
+          backward[entry] = end;
         if (next[stage] == 0)
           begun[stage] = begin;
         free[stage] = end;
-        run.events.push_back(
-            {stage, piece.chunk, piece.microBatch, piece.kind, begin, end});
-        run.seconds = std::max(run.seconds, end - (isSplit ? begun[stage] : 0));
+        visit(PipelineEvent{stage, piece.chunk, piece.microBatch, piece.kind,
+                            begin, end});
+        seconds = std::max(seconds, end - (isSplit ? begun[stage] : 0));
         ++next[stage];
         moved = true;
       }
   }
+  return seconds;
+}
+
+} // namespace
+
+double pipelineSeconds(const PipelineShape &shape) {
+  return simulate(shape, [](const PipelineEvent &) {});
+}
+
+Expected<PipelineRun> runPipeline(const PipelineShape &shape) {
+  const int64_t stages = shape.stages();
+  if (shape.chunks > 1 && !isFolded(shape.schedule) &&
+      shape.microBatches % stages != 0)
+    return Error{"MP3303", ExitCode::Infeasible,
+                 fmt::format("{} micro-batches over {} interleaved stages",
+                             shape.microBatches, stages),
+                 "", fmt::format("use a multiple of {}", stages)};
+  PipelineRun run;
+  run.seconds = simulate(
+      shape, [&](const PipelineEvent &event) { run.events.push_back(event); });
   std::stable_sort(run.events.begin(), run.events.end(),
                    [](const PipelineEvent &a, const PipelineEvent &b) {
                      return std::pair(a.begin, a.stage) <

@@ -66,6 +66,8 @@ struct PipelineRun {
 
 /// MP3303: interleaving wants micro-batches in multiples of the stages.
 Expected<PipelineRun> runPipeline(const PipelineShape &shape);
+/// Its seconds alone, for a shape that can run.
+double pipelineSeconds(const PipelineShape &shape);
 
 /// Chrome's trace format: a process for each stage, slices in microseconds.
 std::string traceOf(const PipelineRun &run);

@@ -243,6 +243,13 @@ StepTime StepModel::price(const StepLayout &layout) const {
                  sendSeconds(layout));
 }
 
+StepTime StepModel::simulated(const StepLayout &layout) const {
+  StageFacts facts = factsOf(layout);
+  if (isSimulated(layout))
+    facts.pipeline = pipelineSeconds(pipeline(layout));
+  return combine(layout, blocksOf(layout), facts, sendSeconds(layout));
+}
+
 /// With forward, gradients of inputs and of weights equally long: ZB-H1 leaves
 /// a third of 1F1B's bubble, V-Half a half, ZB-H2 and V-ZB none (tables of both
 /// papers); what measured rows of the latter two show is a thirtieth. Too few
@@ -285,6 +292,7 @@ StepTime StepModel::combine(const StepLayout &layout, const Blocks &shared,
   const double count = layout.microBatches();
   double pipeline = count * facts.slowest;
   pipeline += rampShare(layout) * (facts.sum - facts.slowest);
+  pipeline = std::max(pipeline, facts.pipeline);
   // A device that waits is cooler, and then faster.
   const double idle =
       std::max(0.0, 1 - count * (facts.slowest - sends) / pipeline);

@@ -41,6 +41,9 @@ struct StageFacts {
   double parameters = 0, experts = 0;
   /// Of the first stage.
   double firstLayers = 0, firstParameters = 0, firstExperts = 0;
+  /// Of the whole pipeline, by event simulation; shows where it is longer than
+  /// the closed form. 0: not simulated.
+  double pipeline = 0;
 };
 
 class StepModel {
@@ -48,7 +51,9 @@ public:
   StepModel(const ModelWork &work, const Machine &machine, const Target &target,
             const Constants &constants, double tensorDelaySeconds = 0);
 
+  /// In closed form: a bound of `simulated`.
   StepTime price(const StepLayout &layout) const;
+  StepTime simulated(const StepLayout &layout) const;
   /// The pipeline for the event simulation; sends keep their stage busy.
   PipelineShape pipeline(const StepLayout &layout) const;
 
@@ -108,6 +113,12 @@ private:
 };
 
 BlockSplit splitOf(const StepLayout &layout);
+/// What runs schedules that split the backward orders them by the times that it
+/// measures: the order for equal pieces would be too slow, so they keep the
+/// closed form, which agrees with measured rows.
+inline bool isSimulated(const StepLayout &layout) {
+  return layout.pp > 1 && !splitsBackward(layout.schedule);
+}
 /// How much of filling and draining the pipeline shows.
 double rampShare(const StepLayout &layout);
 /// Layers of each stage.

@@ -166,7 +166,7 @@ TEST_CASE("A bound is never above the price, whatever the cut") {
 
 TEST_CASE("The search agrees with trying every layout") {
   int feasible = 0, infeasible = 0, optimal = 0;
-  double worst = 0;
+  double worst = 0, widest = 0;
   for (unsigned seed = 1000; seed < 1250; ++seed) {
     INFO("seed " << seed);
     Case made = randomCase(seed);
@@ -182,7 +182,10 @@ TEST_CASE("The search agrees with trying every layout") {
       StepLayout layout = layoutOf(degrees, recompute, variant);
       auto check = [&](const std::vector<int64_t> &cut) {
         layout.stageLayers = cut;
-        const double price = model.price(layout).seconds;
+        // Closed forms bound the simulation, which takes long.
+        if (best > 0 && model.price(layout).seconds >= best)
+          return;
+        const double price = model.simulated(layout).seconds;
         if ((best == 0 || price < best) && memory.price(layout).total <= usable)
           best = price;
       };
@@ -200,15 +203,18 @@ TEST_CASE("The search agrees with trying every layout") {
     }
     ++feasible;
     const double found = result.families.front().seconds;
+    widest = std::max(widest, 1 - result.boundSeconds / found);
     CHECK(result.boundSeconds <= best * (1 + 1e-9));
     optimal += found <= best * (1 + 1e-9);
     worst = std::max(worst, found / best - 1);
   }
   INFO(feasible << " feasible, " << infeasible << " not, " << optimal
-                << " exactly optimal, worst " << worst);
+                << " exactly optimal, worst " << worst << ", widest gap "
+                << widest);
   CHECK(feasible >= 150);
   CHECK(infeasible >= 20);
-  // What a longer stage hides of its reduction is not searched for.
-  CHECK(worst <= 2e-4);
+  // What a longer stage hides of its reduction is not searched for, nor what
+  // the simulation alone sees.
+  CHECK(worst <= 1e-3);
   CHECK(optimal >= feasible - 2);
 }
