@@ -107,6 +107,7 @@ PlanFile planFileOf(const PlanResult &result, const Graph &graph,
   document["prediction"] = predictionJson(result);
   document["search"] = {
       {"exhaustive", result.exhaustive},
+      {"complete", result.isComplete},
       {"plans_priced", result.plansPriced},
       {"bound_seconds", seconds(result.boundPicoseconds)},
       {"gap",

@@ -170,11 +170,14 @@ Error nothingFits(const Graph &graph, const Cluster &cluster,
   free.pins.dp = free.pins.tp = free.pins.pp = std::nullopt;
   for (int doubling = 1; doubling <= ScalingLimit; ++doubling) {
     Cluster larger = scaled(cluster, int64_t(1) << doubling);
-    if (searchPlan(graph, larger, free, /*scaleUp=*/false)) {
+    const auto found = searchPlan(graph, larger, free, /*scaleUp=*/false);
+    if (found) {
       error.fix += fmt::format("; it fits {} devices of this kind",
                                larger.deviceCount());
       return error;
     }
+    if (found.error().code == ExitCode::Limit)
+      return error;
   }
   error.fix += fmt::format("; it does not fit {} devices of this kind either",
                            cluster.deviceCount() << ScalingLimit);
@@ -205,7 +208,7 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
                                 const PlanRequest &request, bool scaleUp) {
   Workload workload{request.globalRows, request.optimizer,
                     request.pins.schedule.value_or(ScheduleKind::OneFOneB)};
-  SearchContext context(graph, cluster, workload);
+  SearchContext context(graph, cluster, workload, request.onProgress);
   Expected<Candidates> candidates = listCandidates(context, request);
   if (!candidates)
     return candidates.error();
@@ -213,12 +216,19 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
   HeuristicResult found = searchHeuristically(context, candidates->legal);
   PlanResult result;
   // Whether a larger cluster has room needs no proof that nothing is better.
-  if (scaleUp && isSmall(context, candidates->legal)) {
+  if (scaleUp && context.goesOn() && isSmall(context, candidates->legal)) {
     result.exhaustive = true;
     for (const Candidate &candidate : candidates->legal)
       searchExhaustively(context, candidate.degrees, candidate.plan,
                          ExhaustivePlans, found.best);
   }
+  if (!found.best && context.isStopped)
+    return Error{"MP3104", ExitCode::Limit,
+                 fmt::format("ended before any plan that fits was found: {} of "
+                             "{} degrees were looked at",
+                             context.progress.looked,
+                             context.progress.candidates),
+                 cluster.name, "let the search run longer"};
   if (!found.best)
     return nothingFits(graph, cluster, request, found.smallest, scaleUp);
 
@@ -239,7 +249,12 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
                       candidates->forbidden.end());
   result.alternatives =
       explained(std::move(found.losers), best, cluster.device.usableBytes());
+  result.isComplete = !context.isStopped;
   result.remarks = best.resolved.remarks;
+  if (!result.isComplete)
+    result.remarks.push_back(
+        fmt::format("ended early: {} of {} degrees were looked at",
+                    context.progress.looked, context.progress.candidates));
   addWholeCosts(best, unit, cluster, result.remarks);
   addTensorRemarks(best, unit, result.remarks);
   if (!graph.separable)

@@ -14,14 +14,26 @@
 #include "planner/search/Degrees.h"
 #include "planner/search/Pins.h"
 
+#include <functional>
 #include <memory>
 
 namespace monarch::planner {
+
+struct PlanProgress {
+  /// Degrees that may be planned, and those that were looked at.
+  int64_t candidates = 0, looked = 0;
+  /// Plans through resolve.
+  int64_t priced = 0;
+  /// Estimated until a plan is priced. 0: nothing fits yet.
+  int64_t bestPicoseconds = 0;
+};
 
 struct PlanRequest {
   int64_t globalRows = 1;
   OptimizerKind optimizer = OptimizerKind::SGD;
   Pins pins;
+  /// Called after each candidate; false ends the search with the best so far.
+  std::function<bool(const PlanProgress &)> onProgress;
 };
 
 /// A plan that lost, or could not be.
@@ -56,6 +68,8 @@ struct PlanResult {
   int64_t boundPicoseconds = 0;
   /// Every plan was looked at or bounded away.
   bool exhaustive = false;
+  /// False: ended early by `onProgress`.
+  bool isComplete = true;
   /// Plans priced through resolve.
   int64_t plansPriced = 0;
   std::vector<Alternative> alternatives;
@@ -63,7 +77,8 @@ struct PlanResult {
 };
 
 /// MP3102 (exit 4): pins that no plan can have, with the legal values.
-/// MP3103 (exit 4): nothing fits; what is needed and what there is.
+/// MP3103 (exit 4): nothing fits; what is needed and what there is. MP3104
+/// (exit 7): ended by `onProgress` before any plan that fits.
 Expected<PlanResult> makePlan(const Graph &graph, const Cluster &cluster,
                               const PlanRequest &request);
 

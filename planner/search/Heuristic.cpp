@@ -69,6 +69,7 @@ public:
       : context(context), candidates(candidates) {}
 
   HeuristicResult run() {
+    context.progress.candidates = static_cast<int64_t>(candidates.size());
     orderByBound();
     makeEstimates();
     priceEstimates();
@@ -106,12 +107,12 @@ private:
       std::set<int64_t> rows = rowsToTry(entries, goodRows, tp / smallerTensor);
       for (const auto &[bound, candidate] : entries)
         if (rows.count(candidate->degrees.unitRows) &&
-            (!anyFits || bound <= bestEstimate))
-          for (const Assignment &assignment : assignmentsOf(*candidate))
-            addEstimate(*candidate, assignment);
+            (!anyFits || bound <= bestEstimate) && !context.isStopped)
+          lookAt(*candidate);
       // Ranks of one unit ever more in number pay off up to a point.
       int64_t best = bestFrom(first, goodRows);
-      if (anyFits && best > bestEstimate / 100 * TensorMargin)
+      if (context.isStopped ||
+          (anyFits && best > bestEstimate / 100 * TensorMargin))
         break;
       smallerTensor = tp;
     }
@@ -199,6 +200,15 @@ private:
       for (std::vector<int> &choice : assignment.choice)
         choice = table.mesh.expanded(choice);
     return entry->second;
+  }
+
+  void lookAt(const Candidate &candidate) {
+    for (const Assignment &assignment : assignmentsOf(candidate))
+      addEstimate(candidate, assignment);
+    ++context.progress.looked;
+    if (anyFits)
+      context.progress.bestPicoseconds = bestEstimate;
+    context.goesOn();
   }
 
   void addEstimate(const Candidate &candidate, const Assignment &assignment) {
@@ -321,7 +331,9 @@ private:
     int64_t fitting = 0, priced = 0;
     for (const Estimate &estimate : estimates) {
       bool enough =
-          fitting >= FittingLimit || priced >= PriceLimit ||
+          // One plan that fits is the least that a search can end with.
+          (fitting > 0 && !context.goesOn()) || fitting >= FittingLimit ||
+          priced >= PriceLimit ||
           (fitting >= EnoughFitting &&
            estimate.stepPicoseconds >
                result.best->price.stepPicoseconds / 100 * EstimateMargin);
@@ -363,6 +375,7 @@ private:
     }
     if (result.best)
       addLoser(*result.best, "slower");
+    context.progress.bestPicoseconds = priced->price.stepPicoseconds;
     result.best = std::move(priced);
     return true;
   }

@@ -28,6 +28,12 @@ int64_t MeshTable::leastPicoseconds(size_t combinationLimit) const {
   return total;
 }
 
+bool SearchContext::goesOn() {
+  progress.priced = plansPriced;
+  isStopped = isStopped || (onProgress && !onProgress(progress));
+  return !isStopped;
+}
+
 Unit &SearchContext::unit(int64_t rows) {
   std::unique_ptr<Unit> &entry = units[rows];
   if (!entry)

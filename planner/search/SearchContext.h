@@ -49,8 +49,13 @@ struct PricedPlan {
 class SearchContext {
 public:
   SearchContext(const Graph &graph, const Cluster &cluster,
-                const Workload &workload)
-      : graph(graph), cluster(cluster), workload(workload) {}
+                const Workload &workload,
+                const std::function<bool(const PlanProgress &)> &onProgress)
+      : graph(graph), cluster(cluster), workload(workload),
+        onProgress(onProgress) {}
+
+  /// Whether to look at more; asked after each candidate. Once false, always.
+  bool goesOn();
 
   Unit &unit(int64_t rows);
   MeshTable &table(const Degrees &degrees, const MeshPlan &plan, bool coarse);
@@ -67,8 +72,11 @@ public:
   const Cluster &cluster;
   const Workload &workload;
   int64_t plansPriced = 0;
+  PlanProgress progress;
+  bool isStopped = false;
 
 private:
+  const std::function<bool(const PlanProgress &)> &onProgress;
   std::map<int64_t, std::unique_ptr<Unit>> units;
   std::map<std::tuple<int64_t, std::vector<MeshAxis>, bool>,
            std::unique_ptr<MeshTable>>

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "acceptance
 
 from commands import Commands  # noqa: E402
 
-USAGE, BAD_INPUT, INFEASIBLE, UNSUPPORTED, STALE = 2, 3, 4, 5, 6
+USAGE, BAD_INPUT, INFEASIBLE, UNSUPPORTED, STALE, LIMIT = 2, 3, 4, 5, 6, 7
 
 
 def llama(layers=32, hidden=4096, heads=32, kv_heads=8, mlp=14336, vocabulary=128256):

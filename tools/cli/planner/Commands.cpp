@@ -183,6 +183,11 @@ PlannerCommands::PlannerCommands(CLI::App &app) {
       ->required()
       ->check(positive());
   addPlanFlags(*planVerb, planOptions);
+  planVerb
+      ->add_option("--limit", planOptions.limit,
+                   "candidates to look at; then the best so far, or exit code "
+                   "7")
+      ->check(positive());
   planVerb->add_option("-o,--output", planOptions.output, OutputHelp);
   addExplain(app);
   addDiff(app);

@@ -3,6 +3,7 @@
 #include "planner/cluster/KnownMachines.h"
 #include "planner/step/Advice.h"
 #include "tools/cli/planner/Inputs.h"
+#include "tools/cli/planner/SearchWatch.h"
 
 #include <fmt/format.h>
 #include <map>
@@ -134,10 +135,15 @@ int planLayout(const PlanOptions &options, const Model &model,
   request.globalBatch = options.globalBatch;
   request.pins = question->pins;
   request.precision = question->precision;
+  SearchWatch watch(options.limit);
+  request.onProgress = [&](const planner::SearchProgress &progress) {
+    return watch.goesOn(progress);
+  };
   auto choice = planner::chooseLayout(question->work, question->machine,
                                       question->target, request);
+  watch.clear();
   if (!choice)
-    return console.fail(choice.error());
+    return console.fail(watch.error(choice.error()));
   addAdvice(*question, choice->best);
   const auto graph = graphOf(model);
   if (!graph)
@@ -148,9 +154,9 @@ int planLayout(const PlanOptions &options, const Model &model,
   const planner::PlanFile file =
       planner::planFileOf({plan, *choice, question->pins, question->machine,
                            question->target, cluster});
-  return finish(
-      planner::summarize(*choice, question->machine, question->target),
-      planner::writePlan(file), file.document, options.output, console);
+  return watch.exitCode(
+      finish(planner::summarize(*choice, question->machine, question->target),
+             planner::writePlan(file), file.document, options.output, console));
 }
 
 } // namespace monarch::cli

@@ -42,6 +42,8 @@ struct PlanOptions {
   std::string optimizer = "adamw";
   std::string target = "monarch";
   std::string dtype;
+  /// Candidates to look at.
+  std::optional<int64_t> limit;
   /// "": nothing is written; "-": stdout.
   std::string output;
 };

@@ -3,6 +3,7 @@
 #include "planner/Planner.h"
 #include "tools/cli/planner/Inputs.h"
 #include "tools/cli/planner/LayoutVerbs.h"
+#include "tools/cli/planner/SearchWatch.h"
 
 namespace monarch::cli {
 namespace {
@@ -22,20 +23,26 @@ std::optional<Error> checkType(const PlanOptions &options) {
 
 int planOps(const PlanOptions &options, const Model &model,
             const planner::Cluster &cluster, const Console &console) {
-  const auto request = planRequestOf(options);
+  auto request = planRequestOf(options);
   if (!request)
     return console.fail(request.error());
   const auto graph = graphOf(model);
   if (!graph)
     return console.fail(graph.error());
+  SearchWatch watch(options.limit);
+  request->onProgress = [&](const planner::PlanProgress &progress) {
+    return watch.goesOn(progress);
+  };
   // The planner brings the graph to the unit that it chooses.
   const auto result = planner::makePlan(*graph, cluster, *request);
+  watch.clear();
   if (!result)
-    return console.fail(result.error());
+    return console.fail(watch.error(result.error()));
   const planner::PlanFile file =
       planner::planFileOf(*result, *graph, cluster, *request);
-  return finish(planner::summarize(*result, cluster), planner::writePlan(file),
-                file.document, options.output, console);
+  return watch.exitCode(finish(planner::summarize(*result, cluster),
+                               planner::writePlan(file), file.document,
+                               options.output, console));
 }
 
 } // namespace
