@@ -4,7 +4,8 @@
 // same weights: loss, gradients and buffers of each step are compared, then the
 // reference updates its weights with the job's own gradients, so that rounding
 // does not add up over steps and every step is checked from equal weights. What
-// the update makes of them is compared at the end.
+// the update makes of them is compared at the end. Where a step is off, it is
+// run again in float64: what rounding of one process explains is no fault.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +16,9 @@ namespace monarch::runtime {
 
 /// Worst errors: max|difference| / max(max|tensor|, floor * largest entry of
 /// its kind). The floor is 1e-3; 1e-2 for tensors that are zero but for
-/// rounding (a key bias's gradient).
+/// rounding (a key bias's gradient). Of a loss or gradient above the tolerance
+/// at most tolerance * |difference| / (4 * how far one process is from
+/// float64).
 struct VerifyFigures {
   double loss = 0;
   double gradients = 0;

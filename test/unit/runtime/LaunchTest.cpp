@@ -9,6 +9,7 @@
 #include "runtime/comm/Failure.h"
 #include "runtime/data/MemorySources.h"
 #include "runtime/exec/Verification.h"
+#include "runtime/exec/WideStep.h"
 #include "runtime/launch/JobPlace.h"
 #include "runtime/launch/Report.h"
 #include "runtime/launch/RunOptions.h"
@@ -233,6 +234,49 @@ TEST_CASE("Verification of bfloat16 takes its rounding, not a term that is "
     REQUIRE(!(*verification)->step(0, batches, result->losses[0], gradients));
     CHECK((*verification)->figures().holds() == holds);
     CHECK((*verification)->figures().tolerance == Approx(0.0625));
+  }
+}
+
+TEST_CASE("Where numbers cancel, what rounding does to one process is no "
+          "mistake") {
+  TwoLayers shape;
+  shape.type = DType::Float32;
+  Program program = twoLayerProgram(shape);
+  at::TensorOptions real(at::kFloat);
+  // The output, a factor of both gradients, is the sum of w2's columns.
+  at::Tensor w2 = at::zeros({shape.hidden, shape.outer}, real);
+  for (int64_t row = 0; row + 1 < shape.hidden; row += 2) {
+    w2.select(0, row).fill_(4096.3);
+    w2.select(0, row + 1).fill_(-4096.1);
+  }
+  const NamedTensors tensors{
+      {"w1", at::ones({shape.inner, shape.hidden}, real) * 1e-3}, {"w2", w2}};
+  MemoryWeights weights(tensors);
+  MemoryBatches batches({{"x", at::ones({shape.unitRows, shape.inner}, real)}});
+  SessionOptions options;
+  auto own = stepFrom(program, false, tensors, options.seed, 0, batches);
+  auto exact = stepFrom(program, true, tensors, options.seed, 0, batches);
+  REQUIRE(own);
+  REQUIRE(exact);
+  CHECK(exact->gradients.at("w1").scalar_type() == at::kDouble);
+  const at::Tensor &gradient = own->gradients.at("w1");
+  const double rounding =
+      (gradient - exact->gradients.at("w1")).abs().max().item().toDouble();
+  const double tolerance = 1e-5;
+  REQUIRE(rounding > tolerance * gradient.abs().max().item().toDouble());
+  for (auto [times, holds] : {std::pair(2.0, true), {16.0, false}}) {
+    CAPTURE(times);
+    auto verification = Verification::create(program, program, weights,
+                                             options.seed, options.optimizer);
+    REQUIRE(verification);
+    NamedTensors gradients = own->gradients;
+    gradients["w1"] = gradient + times * rounding;
+    REQUIRE(!(*verification)->step(0, batches, own->loss, gradients));
+    const VerifyFigures &figures = (*verification)->figures();
+    CHECK(figures.tolerance == tolerance);
+    CHECK(figures.holds() == holds);
+    CHECK(figures.gradients == Approx(tolerance * times / 4).epsilon(0.01));
+    CHECK(figures.worst == "gradient of w1");
   }
 }
 
