@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "core/support/Error.h"
 
+#include "core/support/Printable.h"
+
 namespace monarch {
 
 std::string toString(const Error &error) {
@@ -13,7 +15,7 @@ std::string toString(const Error &error) {
     text += "\n  at " + error.where;
   if (!error.fix.empty())
     text += "\n  fix: " + error.fix;
-  return text;
+  return printable(text);
 }
 
 Error joined(const std::vector<Error> &errors) {

@@ -214,7 +214,9 @@ Expected<ZipArchive> ZipArchive::open(const std::string &path) {
 
   auto place = findDirectory(file);
   if (!place)
-    return damaged(path, "its directory, at the end, is missing");
+    return damaged(
+        path, fmt::format("{} bytes without the directory that ends an archive",
+                          file.size));
   if (place->size > DirectoryLimitBytes)
     return damaged(path, "its directory is too large");
   std::string bytes(std::min(place->size, file.size), '\0');

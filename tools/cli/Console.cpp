@@ -1,5 +1,7 @@
 #include "tools/cli/Console.h"
 
+#include "core/support/Printable.h"
+
 #include <iostream>
 
 namespace monarch::cli {
@@ -8,11 +10,18 @@ void Console::result(std::string_view text, const Json &document) const {
   if (format == Format::Json)
     std::cout << writeJson(document);
   else
-    std::cout << text;
+    std::cout << printable(text);
   std::cout.flush();
 }
 
-void Console::note(std::string_view text) const { std::cerr << text << '\n'; }
+void Console::file(std::string_view bytes) const {
+  std::cout << bytes;
+  std::cout.flush();
+}
+
+void Console::note(std::string_view text) const {
+  std::cerr << printable(text) << '\n';
+}
 
 int Console::fail(const Error &error) const {
   if (format == Format::Json) {

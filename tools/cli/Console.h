@@ -19,8 +19,11 @@ class Console {
 public:
   Format format = Format::Text;
 
-  /// The result of a verb: text as it is, or the document.
+  /// The result of a verb: text, with what a stranger wrote made printable, or
+  /// the document.
   void result(std::string_view text, const Json &document) const;
+  /// A result that is a JSON file in either format, byte by byte.
+  void file(std::string_view bytes) const;
   void note(std::string_view text) const;
   /// Says the error and returns its exit code.
   int fail(const Error &error) const;

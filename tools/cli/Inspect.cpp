@@ -46,16 +46,6 @@ Json toJson(const FileFacts &facts) {
   return json;
 }
 
-int emitGraph(const Graph &graph, const std::string &path,
-              const Console &console) {
-  const std::string text = writeGraph(graph);
-  const auto document = parseJson(text, path);
-  if (!document)
-    return console.fail(document.error());
-  console.result(text, *document);
-  return static_cast<int>(ExitCode::Ok);
-}
-
 } // namespace
 
 int inspect(const InspectOptions &options, const Console &console) {
@@ -64,8 +54,10 @@ int inspect(const InspectOptions &options, const Console &console) {
   const auto graph = loadModel(options.model, options.microBatch, "", &facts);
   if (!graph)
     return console.fail(graph.error());
-  if (options.emit == "graph")
-    return emitGraph(*graph, path, console);
+  if (options.emit == "graph") {
+    console.file(writeGraph(*graph));
+    return static_cast<int>(ExitCode::Ok);
+  }
 
   std::string fileText = fmt::format("{:<12}monarch.graph/1\n", "file");
   Json fileJson = {{"format", "monarch.graph/1"}};

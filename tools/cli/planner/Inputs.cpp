@@ -71,7 +71,7 @@ int finish(const std::string &text, const std::string &file,
            const Console &console) {
   if (output == "-") {
     console.note(text);
-    console.result(file, document);
+    console.file(file);
     return static_cast<int>(ExitCode::Ok);
   }
   if (!output.empty())
