@@ -7,6 +7,7 @@ what the tool should do with it.
 import argparse
 import json
 import pathlib
+import random
 import sys
 import unittest
 import zipfile
@@ -171,6 +172,33 @@ class BatchNormed(nn.Module):
         return F.cross_entropy(self.head(F.relu(self.norm(self.conv(x))).mean((2, 3))), labels)
 
 
+class BlockFloat8Experts(nn.Module):
+    """Every row through every expert, mixed by a router; the weights are of eight
+    bits, with one scale for each block of four columns."""
+
+    EXPERTS, FFN, BLOCK = 4, 20, 4
+
+    def __init__(self):
+        super().__init__()
+        self.router, self.head = nn.Linear(WIDTH, self.EXPERTS), nn.Linear(WIDTH, 10)
+        blocks = self.FFN // self.BLOCK
+        for name in ("up", "down"):
+            weight = torch.randn(self.EXPERTS, blocks, self.BLOCK, WIDTH) / 4
+            self.register_buffer(name, weight.flatten(1, 2).to(torch.float8_e4m3fn))
+            self.register_buffer(name + "_scale", torch.rand(self.EXPERTS, blocks) + 0.5)
+
+    def weight(self, name):
+        narrow, scale = getattr(self, name).float(), getattr(self, name + "_scale")
+        wide = narrow.unflatten(1, (-1, self.BLOCK)) * scale[..., None, None]
+        return wide.flatten(1, 2)
+
+    def forward(self, x, labels):
+        shares = self.router(x).softmax(-1)
+        hidden = torch.relu(torch.einsum("bd,efd->ebf", x, self.weight("up")))
+        mixed = torch.einsum("ebf,efd->ebd", hidden, self.weight("down"))
+        return F.cross_entropy(self.head(torch.einsum("ebd,be->bd", mixed, shares)), labels)
+
+
 class ViewOut(Mlp):
     """Its outputs are views of one tensor."""
 
@@ -276,6 +304,28 @@ class Cases(Case):
         self.save(FusedSections(), dict(x=torch.randn(ROWS, TOKENS, WIDTH),
                                         labels=torch.randint(0, 10, (ROWS, TOKENS))))
         self.train("tp=2,dp=2")
+
+    def test_c16_experts_that_do_not_divide(self):
+        # Degrees of experts are of the targets that have them.
+        config = {"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 128,
+                  "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+                  "num_local_experts": 8, "num_experts_per_tok": 2}
+        (self.folder / "config.json").write_text(json.dumps(config))
+        text = self.refused("plan", "config.json", "--seq-len", 128, "--cluster",
+                            "6xH100-SXM-80GB", "--global-batch", 12, "--target", "megatron",
+                            "--fix", "ep=4", code=4)
+        self.assertIn("ep", text)
+        self.assertRegex(text, r"6")
+
+    def test_c17_scales_of_blocks(self):
+        self.save(BlockFloat8Experts(), features_of(WIDTH))
+        model = BlockFloat8Experts()
+        self.train("tp=2,dp=2", "tp=4")
+        saved = self.graph()
+        kept = {b["names"][0]: b for b in saved["buffers"]}
+        self.assertEqual(set(kept), {name for name, _ in model.named_buffers()})
+        # Five blocks of four: a shard of any plan holds whole blocks or whole experts.
+        self.draw_plans()
 
     def test_c20_a_tower_of_odd_heads_beside_text(self):
         # Import, stages and data parallelism; tp=4 wants heads to split in every
@@ -410,6 +460,62 @@ class Cases(Case):
         self.assertIn("only schema 8", text)
         self.rewrite(lambda document: document.pop("schema_version"))
         self.assertIn("schema_version", self.refused("inspect", "model.pt2"))
+
+    def test_c92_another_kind_of_file(self):
+        model = Mlp(WIDTH, 10)
+        torch.save(model.state_dict(), self.folder / "state.pt")
+        torch.save(model, self.folder / "pickled.pt")
+        for file, says in (("state.pt", "state dict"), ("pickled.pt", "pickled")):
+            text = self.refused("inspect", file)
+            self.assertIn(says, text)
+            self.assertIn("torch.export", text)
+        with zipfile.ZipFile(self.folder / "compiled.pt2", "w") as archive:
+            archive.writestr("c/archive_format", "pt2")
+            archive.writestr("c/archive_version", "0")
+            archive.writestr("c/data/aotinductor/model/model.so", b"\x7fELF")
+        self.assertIn("compiled", self.refused("inspect", "compiled.pt2"))
+
+    def test_c93_a_part_of_a_file(self):
+        self.save(Mlp(WIDTH, 10), features_of(WIDTH))
+        whole = (self.folder / "model.pt2").read_bytes()
+        (self.folder / "half.pt2").write_bytes(whole[:len(whole) // 2])
+        text = self.refused("inspect", "half.pt2")
+        self.assertIn(str(len(whole) // 2), text)
+        with zipfile.ZipFile(self.folder / "model.pt2") as archive:
+            entry = next(e for e in archive.infolist() if e.filename.endswith("model.json"))
+        at = whole.index(b"graph_module", entry.header_offset)
+        flipped = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+        (self.folder / "flipped.pt2").write_bytes(flipped)
+        self.assertIn("models/model.json fails its checksum", self.refused("inspect", "flipped.pt2"))
+
+    def test_mutated_files_give_typed_errors(self):
+        """Real files with changes that checksums do not see, from end to end."""
+        self.save(features.Gpt(layers=1), tokens())
+        with zipfile.ZipFile(self.folder / "model.pt2") as archive:
+            records = [(name, archive.read(name)) for name in archive.namelist()]
+        draws = random.Random(20261201)
+        refused = 0
+        described = [name for name, data in records if data[:1] == b"{"]
+        for turn in range(40):
+            changed = dict(records)
+            name = draws.choice(described if turn % 2 else [n for n, data in records if data])
+            data = bytearray(changed[name])
+            for _ in range(draws.choice((1, 4))):
+                at, length = draws.randrange(len(data)), draws.randrange(1, 9)
+                if draws.random() < 0.5:
+                    data[at] = draws.randrange(256)
+                else:
+                    data[at:at + length] = data[:length] if draws.random() < 0.5 else b""
+            changed[name] = bytes(data)
+            with zipfile.ZipFile(self.folder / "mutated.pt2", "w") as archive:
+                for each, content in changed.items():
+                    archive.writestr(each, content)
+            result = self.commands.plan_tool("inspect", "mutated.pt2", "--emit", "graph")
+            self.assertIn(result.code, (0, 3, 5), result.err)
+            if result.code:
+                refused += 1
+                self.assertRegex(result.err, r"error MP\d{4}")
+        self.assertGreater(refused, 5)
 
     def test_c96_a_shard_of_weights_is_missing(self):
         self.save(Mlp(WIDTH, WIDTH, 10), features_of(WIDTH))

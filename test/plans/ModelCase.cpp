@@ -131,8 +131,12 @@ Deviation compare(const runtime::SessionResult &result,
   for (size_t s = 0; s < reference.losses.size(); ++s)
     see("loss", std::abs(result.losses[s] - reference.losses[s]) /
                     std::max(std::abs(reference.losses[s]), 1e-3));
-  const auto maximum = [](const at::Tensor &t) {
-    return t.numel() == 0 ? 0.0 : t.abs().max().item<double>();
+  // Types of eight bits have no arithmetic of their own.
+  const auto wide = [](const at::Tensor &t) {
+    return t.is_complex() ? t.to(at::kComplexDouble) : t.to(at::kDouble);
+  };
+  const auto maximum = [&](const at::Tensor &t) {
+    return t.numel() == 0 ? 0.0 : wide(t).abs().max().item<double>();
   };
   for (size_t s = 0; s < reference.gradients.size(); ++s) {
     double largest = 0;
@@ -149,8 +153,8 @@ Deviation compare(const runtime::SessionResult &result,
       const double size = maximum(gradient);
       // Zero by construction (a key's bias): only rounding is left.
       const double floor = size < 1e-10 * largest ? 1e-2 : 1e-3;
-      see("gradient of " + name,
-          maximum(found->second - gradient) / std::max(size, floor * largest));
+      see("gradient of " + name, maximum(wide(found->second) - wide(gradient)) /
+                                     std::max(size, floor * largest));
     }
   }
   for (const auto &[name, buffer] : reference.buffers) {
@@ -158,8 +162,8 @@ Deviation compare(const runtime::SessionResult &result,
     if (found == result.buffers.end())
       continue; // not read by this plan's stages
     if (isFloatingType(buffer.scalar_type()))
-      see("buffer " + name,
-          maximum(found->second - buffer) / std::max(maximum(buffer), 1e-3));
+      see("buffer " + name, maximum(wide(found->second) - wide(buffer)) /
+                                std::max(maximum(buffer), 1e-3));
   }
   return worst;
 }
