@@ -4,7 +4,7 @@
 // digits.
 //
 //===----------------------------------------------------------------------===//
-#include "planner/Planner.h"
+#include "planner/PlanFigures.h"
 
 namespace monarch::planner {
 
@@ -55,10 +55,38 @@ Json originsJson(const Pins &pins, const Graph &graph) {
   return json;
 }
 
-Json predictionJson(const PlanResult &result) {
+Json memoryJson(const PeakMemory &memory) {
   Json json;
-  json["step_seconds"] = seconds(result.price.stepPicoseconds);
+  for (size_t use = 0; use < MemoryUses; ++use)
+    json[std::string(toString(static_cast<MemoryUse>(use)))] =
+        memory.byUse[use];
+  json["total"] = memory.bytes;
+  return json;
+}
+
+Json predictionJson(const PlanResult &result, const Cluster &cluster) {
+  const PlanFigures figures = figuresOf(result, cluster);
+  const StepParts parts = result.price.parts();
+  const double step = seconds(result.price.stepPicoseconds);
+  Json json;
+  json["step_seconds"] = step;
+  json["band"] = {{"low_seconds", rounded(step * (1 - figures.halfWidth))},
+                  {"high_seconds", rounded(step * (1 + figures.halfWidth))}};
+  json["seconds"] = {{"compute", seconds(parts.computePicoseconds)},
+                     {"collectives", seconds(parts.collectivePicoseconds)},
+                     {"sends", seconds(parts.sendPicoseconds)},
+                     {"idle", seconds(parts.idlePicoseconds)}};
+  json["rows_per_second"] = rounded(figures.rowsPerSecond);
+  if (figures.tokensPerSecond > 0)
+    json["tokens_per_second"] = rounded(figures.tokensPerSecond);
+  if (figures.modelFlopsShare > 0)
+    json["mfu"] = rounded(figures.modelFlopsShare);
+  json["binds"] = figures.binds;
   json["peak_tensor_bytes"] = result.peakBytes;
+  json["memory_bytes"] = memoryJson(result.memory[figures.fullestStage]);
+  json["memory_bytes"]["stage"] = figures.fullestStage;
+  json["memory_bytes"]["usable"] = cluster.device.usableBytes();
+  json["memory_bytes"]["context"] = cluster.device.reservedBytes;
   json["bytes"] = Json::object();
   for (const auto &[kind, bytes] : result.traffic.bytes)
     json["bytes"][kind] = bytes;
@@ -68,17 +96,13 @@ Json predictionJson(const PlanResult &result) {
   json["stages"] = Json::array();
   for (size_t s = 0; s < result.price.stages.size(); ++s) {
     const StageTime &time = result.price.stages[s];
-    const MemoryParts &memory = result.memory[s];
     json["stages"].push_back(
         {{"forward_seconds", seconds(time.forwardPicoseconds)},
          {"backward_seconds", seconds(time.backwardPicoseconds)},
          {"step_seconds", seconds(time.stepPicoseconds)},
          {"collective_seconds", seconds(time.collectivePicoseconds)},
          {"idle_seconds", seconds(time.idlePicoseconds)},
-         {"parameter_bytes", memory.parameterBytes},
-         {"gradient_bytes", memory.gradientBytes},
-         {"optimizer_bytes", memory.optimizerBytes},
-         {"other_bytes", memory.otherBytes}});
+         {"memory_bytes", memoryJson(result.memory[s])}});
   }
   return json;
 }
@@ -104,7 +128,7 @@ PlanFile planFileOf(const PlanResult &result, const Graph &graph,
   document["degrees"] = degreesJson(result.degrees);
   document["decisions"] = compressDecisions(result.decisions, *result.space);
   document["origins"] = originsJson(request.pins, graph);
-  document["prediction"] = predictionJson(result);
+  document["prediction"] = predictionJson(result, cluster);
   document["search"] = {
       {"exhaustive", result.exhaustive},
       {"complete", result.isComplete},

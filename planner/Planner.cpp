@@ -35,62 +35,73 @@ bool isSmall(SearchContext &context, const std::vector<Candidate> &candidates) {
   return true;
 }
 
-std::vector<MemoryParts> memoryOf(const Program &program) {
-  std::vector<MemoryParts> stages;
-  for (const Role &role : program.roles) {
-    MemoryParts parts;
-    std::vector<int64_t> last;
-    for (const MeshAxis &axis : program.mesh.axes)
-      last.push_back(axis.size - 1);
-    RoleView view(role, program.mesh, program.tables, last);
-    bool adam = program.optimizer == OptimizerKind::AdamW;
-    for (const ProgramParameter &parameter : role.parameters) {
-      int64_t bytes = view.bytes(parameter.value);
-      parts.parameterBytes += bytes;
-      if (parameter.gradient == None)
-        continue;
-      parts.gradientBytes += view.bytes(parameter.gradient);
-      parts.optimizerBytes += adam ? 2 * bytes : 0;
-    }
-    int64_t first = role.stage * program.mesh.size();
-    int64_t peak = peakBytesOf(program, first + program.mesh.size() - 1);
-    parts.otherBytes =
-        std::max<int64_t>(0, peak - parts.parameterBytes - parts.gradientBytes -
-                                 parts.optimizerBytes);
-    stages.push_back(parts);
-  }
+std::vector<PeakMemory> memoryOf(const Program &program) {
+  std::vector<PeakMemory> stages;
+  for (const Role &role : program.roles)
+    stages.push_back(fullestRank(program, role));
   return stages;
 }
 
-std::string percent(int64_t part, int64_t whole) {
-  return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) /
-                                     static_cast<double>(whole));
+std::string signedTime(int64_t picoseconds) {
+  return (picoseconds < 0 ? "-" : "+") +
+         formatPicoseconds(std::abs(picoseconds));
 }
 
-/// Per degrees the best that was seen, with by how much it lost.
+/// By how much, and which parts of the step make the difference.
+std::string whySlower(const Alternative &loser, const Price &best) {
+  const int64_t longer = loser.stepPicoseconds - best.stepPicoseconds;
+  std::string text = fmt::format("{} ({:+.3g} %)", signedTime(longer),
+                                 100 * static_cast<double>(longer) /
+                                     static_cast<double>(best.stepPicoseconds));
+  const StepParts own = best.parts(), &other = loser.parts;
+  std::vector<std::pair<int64_t, const char *>> parts = {
+      {other.computePicoseconds - own.computePicoseconds, "compute"},
+      {other.collectivePicoseconds - own.collectivePicoseconds, "collectives"},
+      {other.sendPicoseconds - own.sendPicoseconds, "sends"},
+      {other.idlePicoseconds - own.idlePicoseconds, "idle"}};
+  std::stable_sort(parts.begin(), parts.end(), [](auto &a, auto &b) {
+    return std::abs(a.first) > std::abs(b.first);
+  });
+  constexpr size_t Most = 3;
+  constexpr int64_t Worth = 500; // of a step
+  const char *separator = ": ";
+  for (size_t i = 0; i < Most; ++i)
+    if (std::abs(parts[i].first) > best.stepPicoseconds / Worth) {
+      text += fmt::format("{}{} {}", separator, parts[i].second,
+                          signedTime(parts[i].first));
+      separator = ", ";
+    }
+  return text;
+}
+
+/// Per family the best that was seen, with why it lost.
 std::vector<Alternative> explained(std::vector<Alternative> losers,
                                    const PricedPlan &best, int64_t room) {
+  auto rank = [](const Alternative &plan) {
+    return plan.stepPicoseconds == 0 ? 2 : plan.fits ? 0 : 1;
+  };
   std::stable_sort(losers.begin(), losers.end(),
-                   [](const Alternative &a, const Alternative &b) {
-                     bool pricedA = a.stepPicoseconds > 0;
-                     bool pricedB = b.stepPicoseconds > 0;
-                     if (pricedA != pricedB)
-                       return pricedA;
-                     return std::tie(a.stepPicoseconds, a.degrees) <
-                            std::tie(b.stepPicoseconds, b.degrees);
+                   [&](const Alternative &a, const Alternative &b) {
+                     return std::tuple(rank(a), a.stepPicoseconds, a.degrees) <
+                            std::tuple(rank(b), b.stepPicoseconds, b.degrees);
                    });
+  auto familyOf = [](const Degrees &degrees) {
+    return std::tuple(degrees.dp, degrees.tp, degrees.pp);
+  };
   std::vector<Alternative> result;
-  std::set<Degrees> seen = {best.degrees};
+  std::set<std::tuple<int64_t, int64_t, int64_t>> seen = {
+      familyOf(best.degrees)};
   for (Alternative &loser : losers) {
-    if (result.size() == AlternativeLimit || !seen.insert(loser.degrees).second)
+    if (result.size() == AlternativeLimit ||
+        !seen.insert(familyOf(loser.degrees)).second)
       continue;
-    if (loser.reason == "slower")
-      loser.reason = "slower by " +
-                     percent(loser.stepPicoseconds - best.price.stepPicoseconds,
-                             best.price.stepPicoseconds);
-    else if (loser.reason == "memory")
-      loser.reason = fmt::format("needs {} of {}", formatBytes(loser.peakBytes),
-                                 formatBytes(room));
+    if (loser.stepPicoseconds > 0) {
+      loser.reason = whySlower(loser, best.price);
+      if (!loser.fits)
+        loser.reason =
+            fmt::format("needs {} of {}; {}", formatBytes(loser.peakBytes),
+                        formatBytes(room), loser.reason);
+    }
     result.push_back(std::move(loser));
   }
   return result;
@@ -98,25 +109,22 @@ std::vector<Alternative> explained(std::vector<Alternative> losers,
 
 /// What would help most: the larger part of the memory names the lever.
 std::string lever(const PricedPlan &smallest) {
-  MemoryParts fullest;
-  for (const MemoryParts &parts : memoryOf(smallest.resolved.program)) {
-    int64_t sum = parts.parameterBytes + parts.gradientBytes +
-                  parts.optimizerBytes + parts.otherBytes;
-    if (sum > fullest.parameterBytes + fullest.gradientBytes +
-                  fullest.optimizerBytes + fullest.otherBytes)
-      fullest = parts;
-  }
-  int64_t states =
-      fullest.parameterBytes + fullest.gradientBytes + fullest.optimizerBytes;
-  if (states >= fullest.otherBytes)
+  PeakMemory fullest;
+  for (const PeakMemory &own : memoryOf(smallest.resolved.program))
+    if (own.bytes > fullest.bytes)
+      fullest = own;
+  const int64_t optimizer = fullest.of(MemoryUse::Optimizer);
+  const int64_t states = fullest.of(MemoryUse::Parameters) +
+                         fullest.of(MemoryUse::Gradients) + optimizer;
+  const int64_t others = fullest.bytes - states;
+  if (states >= others)
     return fmt::format(
         "parameters, gradients and optimizer states take {} of it: more tp or "
         "pp splits them{}",
-        formatBytes(states),
-        fullest.optimizerBytes > 0 ? ", SGD has no states" : "");
+        formatBytes(states), optimizer > 0 ? ", SGD has no states" : "");
   return fmt::format("activations take {} of it: a smaller micro-batch or more "
                      "tp lowers them",
-                     formatBytes(fullest.otherBytes));
+                     formatBytes(others));
 }
 
 /// What ops that every rank computes in full cost.

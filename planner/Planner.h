@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "core/program/Memory.h"
 #include "planner/cluster/Cluster.h"
 #include "planner/cost/Price.h"
 #include "planner/plan/PlanFile.h"
@@ -43,15 +44,9 @@ struct Alternative {
   int64_t stepPicoseconds = 0;
   int64_t peakBytes = 0;
   std::string reason;
-};
-
-/// Memory of the plan's ranks, the largest of any stage.
-struct MemoryParts {
-  int64_t parameterBytes = 0;
-  int64_t gradientBytes = 0;
-  int64_t optimizerBytes = 0;
-  /// The rest of the peak: saved and passing activations, buffers, workspace.
-  int64_t otherBytes = 0;
+  /// Where the step goes; zeros: not priced.
+  StepParts parts;
+  bool fits = true;
 };
 
 struct PlanResult {
@@ -63,7 +58,8 @@ struct PlanResult {
   Price price;
   Traffic traffic;
   int64_t peakBytes = 0;
-  std::vector<MemoryParts> memory; // per stage
+  /// Of each stage, on its fullest rank.
+  std::vector<PeakMemory> memory;
   /// No plan in the space searched takes less, by this model of costs.
   int64_t boundPicoseconds = 0;
   /// Every plan was looked at or bounded away.
@@ -72,6 +68,8 @@ struct PlanResult {
   bool isComplete = true;
   /// Plans priced through resolve.
   int64_t plansPriced = 0;
+  /// The best of each other family (dp, tp, pp); those that fit first, the
+  /// fastest of them first.
   std::vector<Alternative> alternatives;
   std::vector<std::string> remarks;
 };
@@ -86,7 +84,8 @@ Expected<PlanResult> makePlan(const Graph &graph, const Cluster &cluster,
 PlanFile planFileOf(const PlanResult &result, const Graph &graph,
                     const Cluster &cluster, const PlanRequest &request);
 
-/// A page for people: degrees, stages, memory, time, what stayed whole, gap.
+/// A page for people: layout, stages, the step and its band, memory of the
+/// fullest rank, throughput, what binds, the gap, and why other families lost.
 std::string summarize(const PlanResult &result, const Cluster &cluster);
 
 } // namespace monarch::planner

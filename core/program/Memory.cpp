@@ -115,10 +115,11 @@ public:
       for (const Instruction *call : tape.calls)
         scratch.back().push_back(scratchOf(*call, contiguous));
     }
+    findUses();
     makePersistent(optimizer);
   }
 
-  int64_t run() {
+  PeakMemory run() {
     for (int32_t id : role.zeroed)
       make(id);
     if (role.scalars.random != None)
@@ -134,7 +135,31 @@ private:
   struct StorageState {
     int64_t bytes = 0;
     int64_t references = 0;
+    MemoryUse use = MemoryUse::Passing;
   };
+
+  void findUses() {
+    uses.assign(role.values.size(), MemoryUse::Passing);
+    for (const Segment &segment : role.segments)
+      for (const Instruction &instruction : segment.instructions)
+        if (instruction.kind == InstructionKind::AllGather ||
+            instruction.kind == InstructionKind::ReduceScatter ||
+            instruction.kind == InstructionKind::AllToAll ||
+            instruction.kind == InstructionKind::Receive)
+          for (int32_t id : instruction.results)
+            if (id != None)
+              uses[id] = MemoryUse::Communication;
+    for (size_t id = 0; id < uses.size(); ++id)
+      if (role.values[id].lifetime == Lifetime::Saved)
+        uses[id] = MemoryUse::Saved;
+      else if (role.values[id].lifetime != Lifetime::Local)
+        uses[id] = MemoryUse::Buffers;
+    for (const ProgramParameter &parameter : role.parameters) {
+      uses[parameter.value] = MemoryUse::Parameters;
+      if (parameter.gradient != None)
+        uses[parameter.gradient] = MemoryUse::Gradients;
+    }
+  }
 
   int64_t scratchOf(const Instruction &call,
                     const std::vector<bool> &contiguous) const {
@@ -166,7 +191,7 @@ private:
           updated[instruction.operands[0]] = true;
     for (size_t id = 0; id < updated.size(); ++id)
       if (updated[id]) // mean and square of the gradient
-        grow(multiplySizes(2, bytes[id]));
+        grow(multiplySizes(2, bytes[id]), MemoryUse::Optimizer);
   }
 
   void runSegment(const Tape &tape, const std::vector<int64_t> &callScratch,
@@ -191,7 +216,7 @@ private:
         hold(operand, unit);
         break;
       case Tape::Action::Call:
-        peak = std::max(peak, addSizes(current, callScratch[operand]));
+        note(callScratch[operand]);
         break;
       case Tape::Action::Zero:
         if (sizes.coordinates(rank)[steps[i + 2].operand] != 0)
@@ -222,10 +247,22 @@ private:
     sends[unit].push_back(storage);
   }
 
-  void grow(int64_t count) {
+  void grow(int64_t count, MemoryUse use) {
     current = addSizes(current, count);
-    peak = std::max(peak, current);
+    currentOf(use) = addSizes(currentOf(use), count);
+    note(0);
   }
+
+  /// A peak if what is alive, with this scratch, is the most so far.
+  void note(int64_t scratchBytes) {
+    const int64_t total = addSizes(current, scratchBytes);
+    if (total <= peak.bytes)
+      return;
+    peak = {total, byUse};
+    peak.byUse[static_cast<size_t>(MemoryUse::Workspace)] = scratchBytes;
+  }
+
+  int64_t &currentOf(MemoryUse use) { return byUse[static_cast<size_t>(use)]; }
 
   void make(int32_t id) {
     drop(id);
@@ -237,17 +274,30 @@ private:
       storage = unused.back();
       unused.pop_back();
     }
-    storages[storage] = {bytes[id], 1};
+    storages[storage] = {bytes[id], 1, uses[id]};
     storageOf[id] = storage;
-    grow(bytes[id]);
+    grow(bytes[id], uses[id]);
   }
 
   void share(int32_t id, int32_t base) {
     int32_t storage = storageOf[base];
-    if (storage != None)
+    if (storage != None) {
       ++storages[storage].references;
+      // A saved view keeps what was made in passing.
+      if (uses[id] == MemoryUse::Saved)
+        reuse(storages[storage], MemoryUse::Saved);
+    }
     drop(id);
     storageOf[id] = storage;
+  }
+
+  void reuse(StorageState &storage, MemoryUse use) {
+    if (storage.use != MemoryUse::Passing &&
+        storage.use != MemoryUse::Communication)
+      return;
+    currentOf(storage.use) -= storage.bytes;
+    currentOf(use) = addSizes(currentOf(use), storage.bytes);
+    storage.use = use;
   }
 
   void drop(int32_t id) {
@@ -259,6 +309,7 @@ private:
     if (--storages[storage].references > 0)
       return;
     current -= storages[storage].bytes;
+    currentOf(storages[storage].use) -= storages[storage].bytes;
     unused.push_back(storage);
   }
 
@@ -284,6 +335,8 @@ private:
   int64_t rank;
   const std::vector<Tape> &tapes;
   std::vector<int64_t> bytes;
+  /// Of the storage that a value makes.
+  std::vector<MemoryUse> uses;
   /// By tape and call: bytes that it needs beyond operands and results.
   std::vector<std::vector<int64_t>> scratch;
   std::vector<int32_t> savedIds;
@@ -293,20 +346,33 @@ private:
   std::vector<int32_t> unused;
   std::map<int64_t, std::vector<int32_t>> saved, sends;
   int64_t current = 0;
-  int64_t peak = 0;
+  std::array<int64_t, MemoryUses> byUse{};
+  PeakMemory peak;
 };
 
+std::vector<Tape> tapesOf(const Role &role) {
+  std::vector<Tape> tapes;
+  for (const Segment &segment : role.segments)
+    tapes.push_back(tapeOf(role, segment));
+  return tapes;
+}
+
 } // namespace
+
+std::string_view toString(MemoryUse use) {
+  static constexpr std::string_view Names[MemoryUses] = {
+      "parameters", "gradients", "optimizer",     "buffers",
+      "saved",      "passing",   "communication", "workspace"};
+  return Names[static_cast<size_t>(use)];
+}
 
 std::vector<int64_t> peakBytesOf(const StageSizes &sizes,
                                  OptimizerKind optimizer,
                                  const std::vector<int64_t> &ranks) {
-  std::vector<Tape> tapes;
-  for (const Segment &segment : sizes.role().segments)
-    tapes.push_back(tapeOf(sizes.role(), segment));
+  const std::vector<Tape> tapes = tapesOf(sizes.role());
   std::vector<int64_t> peaks;
   for (int64_t rank : ranks)
-    peaks.push_back(MemoryWalk(sizes, tapes, optimizer, rank).run());
+    peaks.push_back(MemoryWalk(sizes, tapes, optimizer, rank).run().bytes);
   return peaks;
 }
 
@@ -314,6 +380,19 @@ int64_t peakBytesOf(const Program &program, int64_t rank) {
   int64_t stageRanks = program.mesh.size();
   StageSizes sizes(program, program.roles[rank / stageRanks]);
   return peakBytesOf(sizes, program.optimizer, {rank % stageRanks}).front();
+}
+
+PeakMemory fullestRank(const Program &program, const Role &role) {
+  const StageSizes sizes(program, role);
+  const std::vector<Tape> tapes = tapesOf(role);
+  PeakMemory fullest;
+  for (int64_t rank : sizes.classes()) {
+    const PeakMemory own =
+        MemoryWalk(sizes, tapes, program.optimizer, rank).run();
+    if (own.bytes > fullest.bytes)
+      fullest = own;
+  }
+  return fullest;
 }
 
 void predict(Program &program) {

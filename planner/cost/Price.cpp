@@ -164,6 +164,20 @@ private:
 
 } // namespace
 
+const StageTime &Price::busiestStage() const {
+  return *std::max_element(stages.begin(), stages.end(),
+                           [](const StageTime &a, const StageTime &b) {
+                             return a.busyPicoseconds() < b.busyPicoseconds();
+                           });
+}
+
+StepParts Price::parts() const {
+  const StageTime &own = busiestStage();
+  return {own.busyPicoseconds() - own.collectivePicoseconds -
+              own.sendPicoseconds,
+          own.collectivePicoseconds, own.sendPicoseconds, own.idlePicoseconds};
+}
+
 Expected<Price> price(const Program &program, const Cluster &cluster) {
   InstructionPricer pricer(cluster, program.mesh, program.optimizer);
   std::vector<StageSegments> segments;

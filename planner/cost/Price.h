@@ -31,10 +31,21 @@ struct StageTime {
   }
 };
 
+/// A step as its busiest stage spends it; adds up to no more than the step.
+struct StepParts {
+  int64_t computePicoseconds = 0;
+  int64_t collectivePicoseconds = 0;
+  int64_t sendPicoseconds = 0;
+  int64_t idlePicoseconds = 0;
+};
+
 struct Price {
   int64_t stepPicoseconds = 0;
   std::vector<StageTime> stages;
   bool operator==(const Price &) const = default;
+
+  const StageTime &busiestStage() const;
+  StepParts parts() const;
 };
 
 /// An error when the schedule deadlocks.

@@ -132,7 +132,7 @@ private:
         (pins.pp && *pins.pp != degrees.pp))
       return;
     auto forbid = [&](std::string reason) {
-      result.forbidden.push_back({degrees, 0, 0, std::move(reason)});
+      result.forbidden.push_back({degrees, 0, 0, std::move(reason), {}, true});
     };
     // Buffers change from unit to unit, so one replica runs all units: data
     // ranks split the rows inside each.

@@ -339,10 +339,13 @@ private:
                result.best->price.stepPicoseconds / 100 * EstimateMargin);
       if (enough) {
         result.losers.push_back(
-            {estimate.candidate->degrees, 0, 0,
+            {estimate.candidate->degrees,
+             0,
+             0,
              fmt::format("estimated {:.3g} s, not priced",
-                         1e-12 *
-                             static_cast<double>(estimate.stepPicoseconds))});
+                         1e-12 * static_cast<double>(estimate.stepPicoseconds)),
+             {},
+             true});
         continue;
       }
       ++priced;
@@ -362,7 +365,7 @@ private:
       return false;
     int64_t peak = priced->resolved.program.predictedPeakBytes;
     if (!context.fits(*priced)) {
-      addLoser(*priced, "memory");
+      addLoser(*priced, false);
       if (!result.smallest ||
           peak < result.smallest->resolved.program.predictedPeakBytes)
         result.smallest = std::move(priced);
@@ -370,20 +373,20 @@ private:
     }
     if (result.best &&
         result.best->price.stepPicoseconds <= priced->price.stepPicoseconds) {
-      addLoser(*priced, "slower");
+      addLoser(*priced, true);
       return true;
     }
     if (result.best)
-      addLoser(*result.best, "slower");
+      addLoser(*result.best, true);
     context.progress.bestPicoseconds = priced->price.stepPicoseconds;
     result.best = std::move(priced);
     return true;
   }
 
-  void addLoser(const PricedPlan &plan, std::string reason) {
+  void addLoser(const PricedPlan &plan, bool fits) {
     result.losers.push_back({plan.degrees, plan.price.stepPicoseconds,
-                             plan.resolved.program.predictedPeakBytes,
-                             std::move(reason)});
+                             plan.resolved.program.predictedPeakBytes, "",
+                             plan.price.parts(), fits});
   }
 
   /// Exact sums of what ops cost alone where a mesh was looked at, the closed

@@ -5,6 +5,7 @@
 #include "test/support/GptGraph.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 
 using namespace monarch;
 using namespace monarch::planner;
@@ -74,6 +75,20 @@ TEST_CASE("Every pinned degree gives a proved program") {
     CHECK(price(resolved->program, cluster)->stepPicoseconds ==
           plan->price.stepPicoseconds);
     CHECK(plan->boundPicoseconds <= plan->price.stepPicoseconds);
+    // Memory by use adds up to the peak that the program was proved with.
+    int64_t most = 0;
+    for (const PeakMemory &stage : plan->memory) {
+      CHECK(std::accumulate(stage.byUse.begin(), stage.byUse.end(),
+                            int64_t(0)) == stage.bytes);
+      CHECK(stage.of(MemoryUse::Gradients) <= stage.of(MemoryUse::Parameters));
+      CHECK(stage.of(MemoryUse::Saved) > 0);
+      most = std::max(most, stage.bytes);
+    }
+    CHECK(most == plan->peakBytes);
+    const StepParts parts = plan->price.parts();
+    CHECK(parts.computePicoseconds + parts.collectivePicoseconds +
+              parts.sendPicoseconds + parts.idlePicoseconds <=
+          plan->price.stepPicoseconds);
   }
 }
 
