@@ -22,8 +22,7 @@ double bandOf(const PlanResult &result, const Cluster &cluster) {
       0.0, 1.0);
   const Expected<DeviceModel> device = findDevice(cluster.device.name);
   facts.isUnmeasured = !device || !device->isMeasured;
-  facts.isLateGeneration =
-      device && device->generation >= Generation::Hopper;
+  facts.isLateGeneration = device && device->generation >= Generation::Hopper;
   // Kernels that the host launches one by one are those of eager runs.
   facts.hostShare = 1;
   return bandHalfWidth(facts, builtInBand());

@@ -134,7 +134,11 @@ class Diff(ToolTest):
         self.assertEqual(found["decisions"][0],
                          {"name": "target", "before": "megatron", "after": "monarch"})
         # Only what both say can be compared.
-        self.assertEqual([entry["name"] for entry in found["figures"]], ["step_seconds"])
+        names = [entry["name"] for entry in found["figures"]]
+        self.assertEqual(names[0], "step_seconds")
+        self.assertIn("memory_bytes.total", names)
+        self.assertNotIn("memory_bytes.logits", names)
+        self.assertNotIn("peak_tensor_bytes", names)
 
     def test_what_is_no_plan(self):
         a = self.layout("a.json", "pp=2")
