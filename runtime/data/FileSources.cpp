@@ -131,15 +131,13 @@ public:
     int64_t fewest = std::numeric_limits<int64_t>::max();
     for (const Role &role : program.roles)
       for (const ProgramInput &input : role.inputs) {
-        if (input.rowDim < 0)
-          continue;
         const SafetensorsTensor *tensor = file.find(input.name);
-        if (!tensor ||
-            static_cast<int64_t>(tensor->shape.size()) <= input.rowDim)
+        const int64_t dim = tensor ? stackedDim(input, *tensor) : -1;
+        if (dim < 0 || static_cast<int64_t>(tensor->shape.size()) <= dim)
           continue;
-        int64_t rowsPerStep = input.structure[input.rowDim].size *
-                              (program.globalRows / program.unitRows);
-        fewest = std::min(fewest, tensor->shape[input.rowDim] / rowsPerStep);
+        int64_t rowsPerStep =
+            input.structure[dim].size * (program.globalRows / program.unitRows);
+        fewest = std::min(fewest, tensor->shape[dim] / rowsPerStep);
       }
     return fewest;
   }
@@ -153,11 +151,11 @@ public:
       return missingBatch(
           request, fmt::format("the tensor is {}, the program wants {}",
                                toString(tensor->type), toString(request.type)));
-    int64_t rowDim = request.input.rowDim;
+    const int64_t rowDim = stackedDim(request.input, *tensor);
     std::vector<int64_t> stored = tensor->shape;
     bool fits = stored.size() == request.shape.size();
     int64_t rows = 0, first = 0;
-    if (fits && request.isBatched()) {
+    if (fits && rowDim >= 0) {
       rows = request.shape[rowDim];
       first = (request.step * request.unitsPerStep + request.unit) * rows;
       if (first + rows > stored[rowDim])
@@ -185,6 +183,16 @@ public:
   }
 
 private:
+  /// The dim along which the tensor holds one unit after the other; -1 where
+  /// there is none. What has no rows may be there once, or once a unit.
+  static int64_t stackedDim(const ProgramInput &input,
+                            const SafetensorsTensor &tensor) {
+    if (input.rowDim >= 0 || input.structure.empty() || tensor.shape.empty())
+      return input.rowDim;
+    const int64_t unit = input.structure[0].size, there = tensor.shape[0];
+    return unit > 0 && there > unit && there % unit == 0 ? 0 : -1;
+  }
+
   SafetensorsFile file;
 };
 

@@ -15,12 +15,13 @@ namespace monarch::runtime {
 /// files.
 Expected<std::unique_ptr<WeightSource>> openWeights(const std::string &path);
 
-/// One tensor per input, the rows of all steps in order.
+/// One tensor per input, the rows of all steps in order; an input without rows
+/// once, or once a unit behind each other along its first dim.
 class FileBatches : public BatchSource {
 public:
   static Expected<std::unique_ptr<FileBatches>> open(const std::string &path);
-  /// How many global batches there are for this program's inputs; inputs that
-  /// are missing are errors of `read`.
+  /// How many global batches there are for this program's inputs, without end
+  /// where no input has rows; inputs that are missing are errors of `read`.
   virtual int64_t steps(const Program &program) const = 0;
 };
 

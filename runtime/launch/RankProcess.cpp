@@ -264,7 +264,9 @@ private:
     if (!file)
       return file.error();
     int64_t available = (*file)->steps(program);
-    steps = std::min(options.steps.value_or(available), available);
+    const bool isEndless = available == std::numeric_limits<int64_t>::max();
+    steps =
+        std::min(options.steps.value_or(isEndless ? 1 : available), available);
     if (steps == 0)
       return Error{
           "MP4011", ExitCode::BadInput, "the data holds no whole global batch",

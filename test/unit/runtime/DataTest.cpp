@@ -174,6 +174,22 @@ TEST_CASE("Batches are cut out of the file by step and unit") {
   program.roles.resize(1);
   program.roles[0].inputs = {input, table};
   CHECK((*source)->steps(program) == 3);
+  program.roles[0].inputs = {table};
+  CHECK((*source)->steps(program) == std::numeric_limits<int64_t>::max());
+
+  // Without rows, and once a unit: two units a step.
+  ProgramInput stacked = inputOf("x", {4, 3}, -1);
+  CHECK((*source)
+            ->read({stacked, DType::Int64, {4, 3}, 1, 1, 2})
+            ->equal(x.narrow(0, 12, 4)));
+  CHECK((*source)->read({stacked, DType::Int64, {4, 3}, 3, 0, 2}).error().id ==
+        "MP4011");
+  program.unitRows = 4;
+  program.roles[0].inputs = {stacked};
+  CHECK((*source)->steps(program) == 3);
+  // No whole number of units.
+  ProgramInput other = inputOf("x", {7, 3}, -1);
+  CHECK(!(*source)->read({other, DType::Int64, {7, 3}, 0, 0, 1}));
 }
 
 TEST_CASE("A file that is no archive has no weights") {
