@@ -1,6 +1,8 @@
 //===- LayoutPlan.cpp - plans of targets that others run ------------------===//
 #include "planner/LayoutPlan.h"
 
+#include "planner/step/Optimizer.h"
+
 namespace monarch::planner {
 
 Expected<LayoutPlan> readLayoutPlan(const PlanFile &file) {
@@ -10,6 +12,10 @@ Expected<LayoutPlan> readLayoutPlan(const PlanFile &file) {
   LayoutPlan plan;
   plan.target = root["target"].string();
   plan.layout = readStepLayout(root["layout"]);
+  const JsonValue optimizer = root["inputs"]["workload"]["optimizer"];
+  plan.optimizer = optimizer.string();
+  if (!parseOptimizer(plan.optimizer))
+    optimizer.fail("is no optimizer");
   const JsonValue inputs = root["inputs"];
   plan.graphDigest = inputs["graph"]["digest"].string();
   plan.clusterName = inputs["cluster"]["name"].string();
@@ -36,7 +42,7 @@ PlanFile planFileOf(const LayoutPlanParts &parts) {
                                    {"digest", digest(parts.cluster)}};
   document["inputs"]["workload"] = {{"global_batch", layout.globalBatch},
                                     {"mode", "train"},
-                                    {"optimizer", "adamw"}};
+                                    {"optimizer", plan.optimizer}};
   document["inputs"]["pins"] = Json::object();
   for (const auto &[name, value] : parts.pins.entries())
     document["inputs"]["pins"][name] = value;

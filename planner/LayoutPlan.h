@@ -19,6 +19,7 @@ namespace monarch::planner {
 
 struct LayoutPlan {
   std::string target;
+  std::string optimizer = "adamw";
   StepLayout layout;
   std::string graphDigest;
   std::string clusterName, clusterDigest;

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 using namespace monarch;
@@ -82,9 +83,10 @@ void timeQueries(int runs) {
                             "H100-SXM5-80GB", 16384, 2048, 0.5},
                            {"671B experts, 2048 H100", deepSeek(),
                             "H100-SXM5-80GB", 2048, 15360, 1.0}};
-  fmt::print("{:<24} {:>8} {:>7} {:>8} {:>9} {:>7} {:>9} {:>7}  choice\n",
+  fmt::print("{:<24} {:>8} {:>7} {:>8} {:>9} {:>7} {:>9} {:>9} {:>7}  "
+             "choice\n",
              "query", "seconds", "limit", "step s", "bounded", "priced",
-             "too large", "gap %");
+             "simulated", "too large", "gap %");
   for (const char *name : {"megatron", "torchtitan"})
     for (const Query &query : queries) {
       const Target target = *findTarget(name);
@@ -109,11 +111,12 @@ void timeQueries(int runs) {
         continue;
       }
       fmt::print(
-          "{:<24} {:>8.3f} {:>7.1f} {:>8.3f} {:>9} {:>7} {:>9} {:>7.2f}  "
+          "{:<24} {:>8.3f} {:>7.1f} {:>8.3f} {:>9} {:>7} {:>9} {:>9} {:>7.2f}  "
           "{}: {}\n",
           query.name, median, query.limitSeconds, choice->best.time.seconds,
-          choice->bounded, choice->priced, choice->overMemory,
-          100 * choice->gap(), name, shortName(choice->best.layout));
+          choice->bounded, choice->priced, choice->simulated,
+          choice->overMemory, 100 * choice->gap(), name,
+          shortName(choice->best.layout));
     }
   // Every candidate of the space, nothing pruned.
   for (const Query &query : queries) {
@@ -257,6 +260,48 @@ const Freedom Freedoms[] = {
        return pins;
      }}};
 
+/// "recompute=full,cp=2" without its values.
+std::string namesOf(std::string_view pins) {
+  std::string names;
+  bool isValue = false;
+  for (char letter : pins) {
+    isValue = letter != ',' && (isValue || letter == '=');
+    if (!isValue)
+      names += letter;
+  }
+  return names;
+}
+
+/// The fewest of the expert's decisions that bring the search within reach of
+/// the expert when it takes them over.
+std::string whatExplains(const Row &row, const ModelWork &work,
+                         const Estimate &expert) {
+  const std::vector<const char *> names = {
+      "recompute", "micro_batch", "cp", "tp", "ep", "pp", "vpp", "zero"};
+  const Json values = layoutJson(expert.layout);
+  auto isNear = [&](const std::string &pins) {
+    LayoutRequest request;
+    request.globalBatch = expert.layout.globalBatch;
+    request.precision = expert.layout.precision;
+    request.pins = *readLayoutPins(pins);
+    auto choice = chooseLayout(work, row.machine, row.target, request);
+    return choice &&
+           expert.time.seconds <= choice->best.time.seconds * (1 + Near);
+  };
+  auto pin = [&](const char *name) {
+    return fmt::format("{}={}", name, values[name].get<std::string>());
+  };
+  for (const char *name : names)
+    if (isNear(pin(name)))
+      return pin(name);
+  for (size_t first = 0; first < names.size(); ++first)
+    for (size_t second = first + 1; second < names.size(); ++second)
+      if (const std::string both = pin(names[first]) + "," + pin(names[second]);
+          isNear(both))
+        return both;
+  return "more than two decisions";
+}
+
 int compareExperts(const std::string &data, const std::string &sourcesPath) {
   auto sources = readSources(sourcesPath);
   if (!sources)
@@ -265,6 +310,7 @@ int compareExperts(const std::string &data, const std::string &sourcesPath) {
   if (!reading)
     return 3;
   int count = 0, legal = 0, fitting = 0;
+  std::map<std::string, int> causes;
   int near[std::size(Freedoms)] = {}, asked[std::size(Freedoms)] = {};
   // Releases that repeat a layout count once.
   std::set<std::string> seen;
@@ -303,10 +349,15 @@ int compareExperts(const std::string &data, const std::string &sourcesPath) {
           expert->time.seconds / choice->best.time.seconds - 1;
       if (expert->fits && longer <= Near)
         ++near[index];
-      else if (index + 1 == std::size(Freedoms))
-        fmt::print("{:<44} {}\n    ours {}: {}\n", row.id,
+      else if (index == 0) {
+        const std::string cause = expert->fits
+                                      ? whatExplains(row, *work, *expert)
+                                      : "does not fit by this model";
+        fmt::print("{:<44} {}\n    ours {}: {}\n    explained by {}\n", row.id,
                    shortName(expert->layout), shortName(choice->best.layout),
-                   whyLost(*expert, choice->best));
+                   whyLost(*expert, choice->best), cause);
+        ++causes[namesOf(cause)];
+      }
     }
   }
   fmt::print("expert layouts: {}; legal {}, fit {}\n", count, legal, fitting);
@@ -315,6 +366,9 @@ int compareExperts(const std::string &data, const std::string &sourcesPath) {
                "({:.0f} %)\n",
                Freedoms[index].name, near[index], asked[index], 100 * Near,
                100.0 * near[index] / asked[index]);
+  fmt::print("what explains the others, taken over alone:\n");
+  for (const auto &[cause, times] : causes)
+    fmt::print("  {:<28} {}\n", cause, times);
   return 0;
 }
 

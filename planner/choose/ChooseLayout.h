@@ -19,8 +19,8 @@ namespace monarch::planner {
 
 /// What a user has decided. Names, as users write them: dp tp pp cp ep vpp (or
 /// chunks) micro_batch zero (0..3) dp_shard recompute (none, selective, per_op,
-/// full) schedule (1f1b, gpipe, zb1, zb2, zbv, vhalf) sp (on, off) layers
-/// (13:13:6).
+/// full) schedule (1f1b, gpipe, zb1, zb2, zbv, vhalf) sp, offload (on, off)
+/// layers (13:13:6).
 struct LayoutPins {
   std::optional<int64_t> dp, tp, pp, cp, ep, chunks, microBatch;
   std::optional<Sharding> sharding;
@@ -28,7 +28,7 @@ struct LayoutPins {
   std::optional<int64_t> shardGroup;
   std::optional<Recompute> recompute;
   std::optional<Schedule> schedule;
-  std::optional<bool> isSequenceParallel;
+  std::optional<bool> isSequenceParallel, offloadsOptimizer;
   /// Layers of each stage.
   std::vector<int64_t> stageLayers;
 

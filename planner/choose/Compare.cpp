@@ -32,6 +32,8 @@ std::string shortName(const StepLayout &layout) {
   add("shards", layout.shardGroup, 0);
   if (layout.isSequenceParallel)
     parts.push_back("sp");
+  if (layout.offloadsOptimizer)
+    parts.push_back("optimizer on the host");
   if (layout.schedule != Schedule::OneForwardOneBackward)
     parts.push_back(nameOf(layout.schedule));
   if (layout.recompute != Recompute::None)

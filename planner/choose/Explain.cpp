@@ -184,6 +184,10 @@ std::vector<WhyNot> whyThis(const ModelWork &work, const Machine &machine,
           ask(decision.name, mode);
       continue;
     }
+    if (decision.name == "offload") {
+      ask(decision.name, decision.value == "on" ? "off" : "on");
+      continue;
+    }
     if (decision.name == "sp") {
       if (choice.best.layout.tp > 1)
         ask(decision.name, decision.value == "on" ? "off" : "on");

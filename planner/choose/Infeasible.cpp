@@ -120,6 +120,7 @@ std::string legalValues(const ModelWork &work, const Machine &machine,
         layout.schedule = variant.schedule;
         layout.sharding = variant.sharding;
         layout.shardGroup = variant.shardGroup;
+        layout.offloadsOptimizer = variant.offloadsOptimizer;
         std::string own;
         for (const auto &[key, value] : valuesOf(layout))
           if (key == name)
@@ -188,6 +189,7 @@ std::string violationsOf(const ModelWork &work, const Machine &machine,
   layout.sharding = pins.sharding.value_or(
       target.isFullySharded ? Sharding::Parameters : Sharding::None);
   layout.shardGroup = pins.shardGroup.value_or(0);
+  layout.offloadsOptimizer = pins.offloadsOptimizer.value_or(false);
   layout.schedule = pins.schedule.value_or(Schedule::OneForwardOneBackward);
   layout.isSequenceParallel = pins.isSequenceParallel.value_or(false);
   layout.stageLayers = pins.stageLayers;

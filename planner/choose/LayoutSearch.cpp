@@ -36,6 +36,7 @@ void LayoutSearch::apply(const LayoutVariant &variant, StepLayout &layout) {
   layout.schedule = variant.schedule;
   layout.sharding = variant.sharding;
   layout.shardGroup = variant.shardGroup;
+  layout.offloadsOptimizer = variant.offloadsOptimizer;
 }
 
 LayoutSearch::Shared LayoutSearch::sharedOf(const StepLayout &degrees,

@@ -31,7 +31,8 @@ LayoutSpace::LayoutSpace(const ModelWork &work, const Machine &machine,
     // modules let a user choose op by op, and call that selective as well.
     const bool isPerOp = !target.style.hasOwnModules;
     const bool exists = (mode != Recompute::CoreAttention ||
-                         target.attention == AttentionKernel::Spelled ||
+                         (target.attention == AttentionKernel::Spelled &&
+                          target.hasSelectiveRecompute) ||
                          (pin == mode && !isPerOp)) &&
                         (mode != Recompute::PerOp || isPerOp);
     const bool isAsked = !pin || *pin == mode ||
@@ -109,7 +110,8 @@ LayoutSpace::variants(const StepLayout &degrees) const {
   for (int64_t chunks = 1; chunks * degrees.pp <= layers; ++chunks) {
     if (!isAllowed(pins.chunks, chunks))
       continue;
-    const bool canInterleave = target.hasInterleaving && degrees.pp > 1 &&
+    const bool canInterleave = target.hasInterleaving &&
+                               degrees.pp >= target.leastInterleavedStages &&
                                microBatches % degrees.pp == 0;
     for (Schedule schedule : Schedules) {
       const bool isPlain = schedule == Schedule::OneForwardOneBackward;
@@ -155,7 +157,12 @@ LayoutSpace::variants(const StepLayout &degrees) const {
   std::vector<LayoutVariant> list;
   for (auto [chunks, schedule] : orders)
     for (auto [sharding, group] : shardings)
-      list.push_back({chunks, schedule, sharding, group});
+      for (bool offloads : {false, true}) {
+        const bool exists =
+            !offloads || (target.hasOffload && sharding >= Sharding::Optimizer);
+        if (exists && pins.offloadsOptimizer.value_or(offloads) == offloads)
+          list.push_back({chunks, schedule, sharding, group, offloads});
+      }
   return list;
 }
 
@@ -178,6 +185,8 @@ bool LayoutSpace::hasOneValue(std::string_view name) const {
         [&](Schedule schedule) { return offers(target, schedule); });
   if (name == "zero")
     return target.isFullySharded;
+  if (name == "offload")
+    return !target.hasOffload;
   if (name == "dp_shard")
     return !target.isFullySharded && !target.broadcastsShards;
   return false;

@@ -17,6 +17,7 @@ struct LayoutVariant {
   Schedule schedule = Schedule::OneForwardOneBackward;
   Sharding sharding = Sharding::None;
   int64_t shardGroup = 0;
+  bool offloadsOptimizer = false;
 };
 
 class LayoutSpace {

@@ -92,6 +92,8 @@ bool readPin(std::string_view name, std::string_view value, LayoutPins &pins) {
     return readWord(ScheduleWords, value, pins.schedule);
   if (name == "sp")
     return readWord(SwitchWords, value, pins.isSequenceParallel);
+  if (name == "offload")
+    return readWord(SwitchWords, value, pins.offloadsOptimizer);
   if (name != "layers")
     return false;
   while (true) {
@@ -121,12 +123,13 @@ Expected<LayoutPins> readLayoutPins(std::string_view text) {
     const size_t equals = std::min(entry.find('='), entry.size());
     if (equals == entry.size() ||
         !readPin(entry.substr(0, equals), entry.substr(equals + 1), pins))
-      return Error{
-          "MP3304", ExitCode::Usage, fmt::format("\"{}\" is no pin", entry), "",
-          "dp, tp, pp, cp, ep, vpp, micro_batch, dp_shard: counts; "
-          "zero: 0 to 3; recompute: none, selective, per_op, full; "
-          "schedule: 1f1b, gpipe, zb1 (zbh1), zb2, zbv, vhalf; sp: on, off; "
-          "layers: as 13:13:6"};
+      return Error{"MP3304", ExitCode::Usage,
+                   fmt::format("\"{}\" is no pin", entry), "",
+                   "dp, tp, pp, cp, ep, vpp, micro_batch, dp_shard: counts; "
+                   "zero: 0 to 3; recompute: none, selective, per_op, full; "
+                   "schedule: 1f1b, gpipe, zb1 (zbh1), zb2, zbv, vhalf; sp, "
+                   "offload: on, off; "
+                   "layers: as 13:13:6"};
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return pins;
@@ -154,6 +157,8 @@ std::vector<std::pair<std::string, std::string>> LayoutPins::entries() const {
     list.emplace_back("schedule", nameOf(*schedule));
   if (isSequenceParallel)
     list.emplace_back("sp", wordOf(SwitchWords, *isSequenceParallel));
+  if (offloadsOptimizer)
+    list.emplace_back("offload", wordOf(SwitchWords, *offloadsOptimizer));
   if (!stageLayers.empty())
     list.emplace_back("layers", fmt::format("{}", fmt::join(stageLayers, ":")));
   return list;
@@ -175,6 +180,7 @@ valuesOf(const StepLayout &layout) {
   all.recompute = layout.recompute;
   all.schedule = layout.schedule;
   all.isSequenceParallel = layout.isSequenceParallel;
+  all.offloadsOptimizer = layout.offloadsOptimizer;
   all.stageLayers = layout.stageLayers;
   return all.entries();
 }

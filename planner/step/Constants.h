@@ -52,6 +52,8 @@ struct Constants {
   double optimizerTraffic = 0;
   /// Gain in clock for each share of a step that the device is idle.
   double powerHeadroom = 0;
+  /// Of a node's host, for one element: gradient in, update, weight out.
+  double hostUpdateSeconds = 0;
 };
 
 /// One entry of the table behind the struct.

@@ -62,6 +62,8 @@ std::string layoutLines(const StepLayout &layout,
   text += fmt::format("\n  zero {}", static_cast<int>(layout.sharding));
   if (layout.shardGroup > 0)
     text += fmt::format(" in groups of {}", layout.shardGroup);
+  if (layout.offloadsOptimizer)
+    text += ", optimizer on the host";
   text += fmt::format(", recompute {}", toString(layout.recompute));
   if (layout.isSequenceParallel)
     text += ", sequence parallel";

@@ -59,6 +59,8 @@ struct StepLayout {
   Sharding sharding = Sharding::None;
   /// Ranks that share one copy; 0: all of dp x cp.
   int64_t shardGroup = 0;
+  /// The optimizer's states lie in the host's memory, and the host updates.
+  bool offloadsOptimizer = false;
   Recompute recompute = Recompute::None;
   bool recomputesMlp = false;
   Schedule schedule = Schedule::OneForwardOneBackward;

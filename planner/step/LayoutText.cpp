@@ -69,6 +69,8 @@ Json layoutToJson(const StepLayout &layout) {
   json["sequence_parallel"] = layout.isSequenceParallel;
   json["zero"] = static_cast<int64_t>(layout.sharding);
   json["shard_group"] = layout.shardGroup;
+  if (layout.offloadsOptimizer)
+    json["offload"] = true;
   json["recompute"] = toString(layout.recompute);
   json["recompute_mlp"] = layout.recomputesMlp;
   json["schedule"] = toString(layout.schedule);
@@ -98,6 +100,8 @@ StepLayout readStepLayout(const JsonValue &json) {
   layout.isSequenceParallel = json["sequence_parallel"].boolean();
   layout.sharding = static_cast<Sharding>(json["zero"].integer(0, 3));
   layout.shardGroup = json["shard_group"].integer(0, MostDevices);
+  if (const auto offload = json.find("offload"))
+    layout.offloadsOptimizer = offload->boolean();
   layout.recomputesMlp = json["recompute_mlp"].boolean();
   const auto recompute = parseRecompute(json["recompute"].string());
   if (!recompute)

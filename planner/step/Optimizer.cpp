@@ -5,6 +5,18 @@
 
 namespace monarch::planner {
 
+std::optional<Optimizer> parseOptimizer(std::string_view text) {
+  static constexpr std::pair<std::string_view, Optimizer> Words[] = {
+      {"adamw", Optimizer::AdamW},
+      {"sgd", Optimizer::Sgd},
+      {"sgd_momentum", Optimizer::SgdMomentum},
+      {"adamw_8bit", Optimizer::Adam8bit}};
+  for (const auto &[word, optimizer] : Words)
+    if (text == word)
+      return optimizer;
+  return std::nullopt;
+}
+
 double momentBytes(Optimizer optimizer) {
   constexpr double BlockSize = 2048;
   switch (optimizer) {

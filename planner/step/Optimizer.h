@@ -10,6 +10,9 @@
 
 #include "planner/step/Target.h"
 
+#include <optional>
+#include <string_view>
+
 namespace monarch::planner {
 
 enum class Optimizer : uint8_t {
@@ -21,6 +24,9 @@ enum class Optimizer : uint8_t {
   /// 8-bit Optimizers via Block-wise Quantization: blocks of 2,048).
   Adam8bit
 };
+
+/// "adamw", "sgd", "sgd_momentum", "adamw_8bit".
+std::optional<Optimizer> parseOptimizer(std::string_view text);
 
 /// Bytes a parameter of the optimizer's moments.
 double momentBytes(Optimizer optimizer);

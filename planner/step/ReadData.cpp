@@ -151,6 +151,10 @@ Target readTarget(const Json &entry) {
   t.hasGPipe = entry.value("gpipe", false);
   t.hasZeroBubbleV = entry.value("zero_bubble_v", false);
   t.hasVHalf = entry.value("v_half", false);
+  t.hasOffload = entry.value("offload", false);
+  t.hasSelectiveRecompute = entry.value("selective_recompute", true);
+  t.leastInterleavedStages =
+      entry.value("least_interleaved_stages", int64_t{2});
   return t;
 }
 
@@ -199,7 +203,8 @@ const std::vector<ConstantField> &constantFields() {
       {"overlap_loss", &Constants::overlapLoss},
       {"pointwise_traffic", &Constants::pointwiseTraffic},
       {"optimizer_traffic", &Constants::optimizerTraffic},
-      {"power_headroom", &Constants::powerHeadroom}};
+      {"power_headroom", &Constants::powerHeadroom},
+      {"host_update", &Constants::hostUpdateSeconds}};
   return fields;
 }
 

@@ -126,7 +126,9 @@ void MemoryModel::addStates(const StepLayout &layout, const StageHolds &holds,
   };
   memory.parameters = share(!isWhole) * target.restBytes;
   memory.gradients = share(!isWhole) * target.mainGradientBytes;
-  memory.optimizer = share(isSharded) * target.optimizerStateBytes;
+  memory.optimizer = layout.offloadsOptimizer
+                         ? 0
+                         : share(isSharded) * target.optimizerStateBytes;
   if (!isWhole) {
     const BlockSplit split = splitOf(layout);
     const double layer = (work.kinds[work.layers.back()].parameters(split));

@@ -312,6 +312,11 @@ StepTime StepModel::combine(const StepLayout &layout, const Blocks &shared,
   return time;
 }
 
+double StepModel::hostUpdate(double elements) const {
+  const int64_t ranks = std::min(machine.devicesPerNode, machine.devices);
+  return elements * static_cast<double>(ranks) * constants.hostUpdateSeconds;
+}
+
 void StepModel::addFullySharded(const StepLayout &layout,
                                 const StageFacts &facts, StepTime &time) const {
   const double ranks = static_cast<double>(layout.dp * layout.cp);
@@ -369,6 +374,8 @@ void StepModel::addFullySharded(const StepLayout &layout,
   const double total = facts.firstParameters + facts.firstExperts;
   time.optimizer = kernels.memory(total / ranks * target.optimizerBytes *
                                   constants.optimizerTraffic);
+  if (layout.offloadsOptimizer)
+    time.optimizer = hostUpdate(total / ranks);
 }
 
 void StepModel::addReplicated(const StepLayout &layout, const StageFacts &facts,
@@ -425,6 +432,8 @@ void StepModel::addReplicated(const StepLayout &layout, const StageFacts &facts,
       time.optimizer = update(all * target.optimizerBytes);
     }
   }
+  if (layout.offloadsOptimizer)
+    time.optimizer = hostUpdate(parameters / ranks + experts / expertCopies);
   if (layout.lastStage() > 0 && target.reducesTiedTable && work.isTied) {
     const double apart =
         std::max(static_cast<double>(layout.tp * layout.dp * layout.cp *

@@ -102,6 +102,9 @@ private:
   void addReplicated(const StepLayout &layout, const StageFacts &facts,
                      StepTime &time) const;
 
+  /// Every rank of a node updates as many on its host.
+  double hostUpdate(double elements) const;
+
   const ModelWork &work;
   const Machine &machine;
   const Target &target;

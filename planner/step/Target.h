@@ -76,10 +76,13 @@ struct Target {
   double contextGiB = 1.6;
   /// What it can express.
   Sharding maxSharding = Sharding::Optimizer;
+  /// Chunks of layers take turns on no fewer stages: Megatron without sends
+  /// beside compute asserts three.
+  int64_t leastInterleavedStages = 2;
   bool hasTensor = true, hasSequence = true, hasPipeline = true,
        hasInterleaving = true, hasContext = false, hasExpert = false,
        hasZeroBubble = false, hasGPipe = false, hasZeroBubbleV = false,
-       hasVHalf = false;
+       hasVHalf = false, hasOffload = false, hasSelectiveRecompute = true;
 };
 
 const std::vector<Target> &targets();

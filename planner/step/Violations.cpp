@@ -98,6 +98,10 @@ void Violations::addSharding() {
          [&] {
            return target.name + " shards over all of dp: leave out dp_shard";
          });
+  refuse(layout.offloadsOptimizer && !target.hasOffload,
+         lacks("optimizer on the host: offload off"));
+  refuse(layout.offloadsOptimizer && layout.sharding < Sharding::Optimizer,
+         [] { return "an optimizer on the host is sharded: zero 1 or more"; });
   refuse(layout.shardGroup > 0 && ranks % layout.shardGroup != 0, [&] {
     return fmt::format("dp_shard {} does not divide dp x cp = {}",
                        layout.shardGroup, ranks);
@@ -128,6 +132,12 @@ void Violations::addStages() {
     return fmt::format("{} chunks a stage want interleaved pipelines",
                        layout.chunks);
   });
+  refuse(layout.chunks > 1 && layout.pp > 1 && !isFolded(layout.schedule) &&
+             layout.pp < target.leastInterleavedStages,
+         [&] {
+           return fmt::format("{} interleaves no fewer than {} stages: vpp 1",
+                              target.name, target.leastInterleavedStages);
+         });
   refuse(!offers(target, layout.schedule), [&] {
     std::string legal;
     for (Schedule schedule : Schedules)

@@ -40,7 +40,7 @@ class BadFlags(ToolTest):
     def test_names(self):
         for flag, value, code in (
                 ("--target", "nobody", USAGE), ("--target", "", USAGE),
-                ("--optimizer", "adagrad", USAGE), ("--optimizer", "sgd", INFEASIBLE),
+                ("--optimizer", "adagrad", USAGE), ("--optimizer", "adamw_16bit", USAGE),
                 ("--mode", "sleep", USAGE), ("--mode", "infer", USAGE), ("--loss", "0", USAGE),
                 ("--shape", "a=1", USAGE),
                 ("--dtype", "int3", USAGE), ("--dtype", "int8", USAGE),

@@ -93,6 +93,30 @@ class Layouts(ToolTest):
                 end = max(e["ts"] + e["dur"] for track in tracks.values() for e in track)
                 self.assertAlmostEqual(end / 1e6 / plan["prediction"]["step_seconds"], 1, delta=0.02)
 
+    def test_optimizers_keep_what_they_keep(self):
+        kept = {}
+        for optimizer in ("adamw", "sgd_momentum", "sgd", "adamw_8bit"):
+            plan = self.planned("--optimizer", optimizer)
+            self.assertEqual(plan["inputs"]["workload"]["optimizer"], optimizer)
+            kept[optimizer] = plan["prediction"]["memory_bytes"]["optimizer"]
+            again = self.document("simulate", "plan.json")
+            self.assertEqual(again["memory_bytes"]["optimizer"], kept[optimizer])
+        # Bytes a parameter: 32-bit weights, and moments beside them.
+        for optimizer, size in (("sgd_momentum", 8), ("sgd", 4), ("adamw_8bit", 6)):
+            self.assertAlmostEqual(kept[optimizer] / kept["adamw"], size / 12, delta=0.001)
+        self.refused(INFEASIBLE, "plan", "config.json", "--seq-len", 32, "--cluster", "cpu:2",
+                     "--global-batch", 8, "--optimizer", "adamw_8bit", "-o", "own.json",
+                     says=("adamw, sgd",))
+
+    def test_the_optimizer_on_the_host_frees_memory_and_takes_time(self):
+        here = self.planned()["prediction"]
+        there = self.planned(fix=PINS + ",offload=on")
+        self.assertTrue(there["layout"]["offload"])
+        self.assertEqual(there["prediction"]["memory_bytes"]["optimizer"], 0)
+        self.assertGreater(there["prediction"]["step_seconds"], here["step_seconds"])
+        again = self.document("simulate", "plan.json")
+        self.assertEqual(again["step_seconds"], there["prediction"]["step_seconds"])
+
     def test_schedules_that_split_the_backward(self):
         for schedule, chunks in (("zb1", 1), ("zb2", 1), ("zbv", 2), ("vhalf", 2)):
             with self.subTest(schedule=schedule):

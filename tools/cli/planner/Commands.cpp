@@ -55,9 +55,11 @@ void PlannerCommands::addPlanFlags(CLI::App &verb, PlanOptions &options) {
       ->check(positive());
   verb.add_option("--fix", options.fix,
                   "pins: dp=2,tp=2,pp=1; for other targets also cp, ep, vpp, "
-                  "sp, zero, dp_shard, recompute, schedule");
-  verb.add_option("--optimizer", options.optimizer, "adamw or sgd")
-      ->check(CLI::IsMember({"adamw", "sgd"}));
+                  "sp, zero, dp_shard, offload, recompute, schedule, layers");
+  verb.add_option("--optimizer", options.optimizer,
+                  "adamw or sgd; for other targets also sgd_momentum, "
+                  "adamw_8bit")
+      ->check(CLI::IsMember({"adamw", "sgd", "sgd_momentum", "adamw_8bit"}));
   verb.add_option("--target", options.target,
                   "what runs the plan: monarch, megatron, torchtitan, "
                   "deepspeed, ...");

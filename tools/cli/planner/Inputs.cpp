@@ -52,6 +52,10 @@ std::string clusterNameOf(const planner::PlanFile &plan) {
 }
 
 Expected<planner::PlanRequest> planRequestOf(const PlanOptions &options) {
+  if (options.optimizer != "adamw" && options.optimizer != "sgd")
+    return Error{"MP3320", ExitCode::Infeasible,
+                 options.optimizer + " is not what monarch runs", "--optimizer",
+                 "legal: adamw, sgd; others with --target"};
   planner::PlanRequest request;
   request.globalRows = options.globalBatch;
   request.optimizer =

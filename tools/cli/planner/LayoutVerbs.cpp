@@ -2,6 +2,7 @@
 
 #include "planner/cluster/KnownMachines.h"
 #include "planner/step/Advice.h"
+#include "planner/step/Optimizer.h"
 #include "tools/cli/planner/Inputs.h"
 #include "tools/cli/planner/SearchWatch.h"
 
@@ -23,10 +24,6 @@ std::optional<Error> refuseWorkload(const PlanOptions &options) {
     return Error{"MP1815", ExitCode::Usage,
                  fmt::format("a step of {} rows", options.globalBatch),
                  "--global-batch", fmt::format("at most {}", MostRows)};
-  if (options.optimizer != "adamw")
-    return refused(fmt::format("{} is not priced for {}", options.optimizer,
-                               options.target),
-                   "--optimizer", "legal: adamw");
   if (options.model.mode != "train")
     return refused(fmt::format("{} is not priced for {}", options.model.mode,
                                options.target),
@@ -94,9 +91,14 @@ Expected<LayoutQuestion> layoutQuestion(const PlanOptions &options,
   auto work = workOf(model, target->style);
   if (!work)
     return work.error();
-  return LayoutQuestion{*target, std::move(machine), std::move(*work), *pins,
-                        options.dtype == "fp8" ? planner::Precision::Fp8
-                                               : planner::Precision::Half};
+  // The flag takes no other words.
+  const auto optimizer = planner::parseOptimizer(options.optimizer);
+  return LayoutQuestion{
+      planner::withOptimizer(*target,
+                             optimizer.value_or(planner::Optimizer::AdamW)),
+      std::move(machine), std::move(*work), *pins,
+      options.dtype == "fp8" ? planner::Precision::Fp8
+                             : planner::Precision::Half};
 }
 
 planner::StepLayout plainLayout(const LayoutQuestion &question,
@@ -118,6 +120,7 @@ planner::StepLayout plainLayout(const LayoutQuestion &question,
       target.defaultsToSequenceParallel && layout.tp > 1);
   layout.sharding = pins.sharding.value_or(target.maxSharding);
   layout.shardGroup = pins.shardGroup.value_or(0);
+  layout.offloadsOptimizer = pins.offloadsOptimizer.value_or(false);
   layout.recompute = pins.recompute.value_or(planner::Recompute::None);
   layout.schedule =
       pins.schedule.value_or(planner::Schedule::OneForwardOneBackward);
@@ -148,9 +151,10 @@ int planLayout(const PlanOptions &options, const Model &model,
   const auto graph = graphOf(model);
   if (!graph)
     return console.fail(graph.error());
-  const planner::LayoutPlan plan{options.target,           choice->best.layout,
-                                 digest(*graph),           cluster.name,
-                                 planner::digest(cluster), model.shape};
+  const planner::LayoutPlan plan{options.target,      options.optimizer,
+                                 choice->best.layout, digest(*graph),
+                                 cluster.name,        planner::digest(cluster),
+                                 model.shape};
   const planner::PlanFile file =
       planner::planFileOf({plan, *choice, question->pins, question->machine,
                            question->target, cluster});

@@ -4,6 +4,7 @@
 #include "planner/Planner.h"
 #include "planner/cluster/KnownMachines.h"
 #include "planner/resolve/Resolve.h"
+#include "planner/step/Optimizer.h"
 #include "tools/cli/planner/Inputs.h"
 #include "tools/cli/planner/LayoutVerbs.h"
 
@@ -181,11 +182,14 @@ int simulateLayoutPlan(const SimulateOptions &options,
   auto work = workOf(model, target->style);
   if (!work)
     return console.fail(work.error());
-  LayoutQuestion question{*target,
-                          planner::machineOf(cluster),
-                          std::move(*work),
-                          {},
-                          plan->layout.precision};
+  const auto optimizer = planner::parseOptimizer(plan->optimizer);
+  LayoutQuestion question{
+      planner::withOptimizer(*target,
+                             optimizer.value_or(planner::Optimizer::AdamW)),
+      planner::machineOf(cluster),
+      std::move(*work),
+      {},
+      plan->layout.precision};
   if (options.plan.globalBatch > 0)
     plan->layout.globalBatch = options.plan.globalBatch;
   std::optional<Before> before;

@@ -103,6 +103,7 @@ StepLayout layoutOf(const StepLayout &degrees, Recompute recompute,
   layout.schedule = variant.schedule;
   layout.sharding = variant.sharding;
   layout.shardGroup = variant.shardGroup;
+  layout.offloadsOptimizer = variant.offloadsOptimizer;
   return layout;
 }
 
