@@ -28,6 +28,13 @@ double keyValueElements(const ModelWork &work, int64_t tp) {
 
 } // namespace
 
+Target servingTarget() {
+  Target target = *findTarget("megatron");
+  target.name = "serving";
+  target.description = "a server of tokens with the kernels of megatron";
+  return target;
+}
+
 Expected<InferenceEstimate> estimateInference(const ModelWork &work,
                                               const Machine &machine,
                                               const Target &target,
@@ -65,7 +72,13 @@ Expected<InferenceEstimate> estimateInference(const ModelWork &work,
   for (int kind : work.layers)
     elements += work.kinds[static_cast<size_t>(kind)].parameters(split);
   // The first stage has the table, the last the head: the fuller one counts.
-  const double perStage = elements / stages;
+  result.stageLayers =
+      layersOfStages(layout, static_cast<int64_t>(work.layers.size()));
+  const double share =
+      static_cast<double>(*std::max_element(result.stageLayers.begin(),
+                                            result.stageLayers.end())) /
+      static_cast<double>(work.layers.size());
+  const double perStage = elements * share;
   const double ends =
       pp == 1 ? work.embedding.parameters(split) + work.head.parameters(split)
               : std::max(work.embedding.parameters(split),
@@ -73,7 +86,7 @@ Expected<InferenceEstimate> estimateInference(const ModelWork &work,
                                      : work.head.parameters(split));
   result.weights = (perStage + ends) * request.weightBytes;
   const double perToken = keyValueElements(work, tp) * request.keyValueBytes;
-  result.keyValueBytesPerToken = perToken / stages;
+  result.keyValueBytesPerToken = perToken * share;
   result.keysAndValues = result.keyValueBytesPerToken * request.length * rows;
   // One prompt at a time goes through a layer; its widest tensors and logits
   // of the last token only.

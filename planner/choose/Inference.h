@@ -26,6 +26,8 @@ struct InferenceRequest {
 struct InferenceEstimate {
   int64_t tp = 1, pp = 1, replicas = 1;
   int64_t idleDevices = 0;
+  /// Layers of each stage.
+  std::vector<int64_t> stageLayers;
   /// Of one sequence, on the fullest rank.
   double keyValueBytesPerToken = 0;
   /// Needed on the fullest rank; `usable` is what there is.
@@ -41,6 +43,10 @@ struct InferenceEstimate {
   double tokensPerSecond = 0;
 };
 
+/// What servers run: the kernels of `megatron`, whose forward is measured; no
+/// published row of a server is compared.
+Target servingTarget();
+
 /// Degrees as pinned (tp, pp; the rest are replicas).
 Expected<InferenceEstimate> estimateInference(const ModelWork &work,
                                               const Machine &machine,
@@ -54,5 +60,34 @@ Expected<InferenceEstimate> chooseInference(const ModelWork &work,
                                             const Machine &machine,
                                             const Target &target,
                                             const InferenceRequest &request);
+
+/// Needed and reserved apart: a server takes its share of the card by design
+/// and keeps more keys and values there.
+std::string summarize(const InferenceEstimate &estimate, const Machine &machine,
+                      const InferenceRequest &request);
+Json toJson(const InferenceEstimate &estimate, const Machine &machine,
+            const InferenceRequest &request);
+
+/// One device of a pipeline over several types of devices.
+struct ServingStage {
+  size_t part = 0;
+  int64_t layers = 0;
+  double needed = 0, usableBytes = 0;
+};
+struct MixedServing {
+  std::vector<ServingStage> stages;
+  double tokenSeconds = 0, prefillSeconds = 0;
+  int64_t maxLength = 0;
+};
+/// A stage on every device, in the order of the parts: layers by what each
+/// device's memory holds, all about equally full. MP3310: they hold less than
+/// the model needs.
+Expected<MixedServing> serveMixed(const ModelWork &work,
+                                  const std::vector<Machine> &parts,
+                                  const Target &target,
+                                  const InferenceRequest &request);
+std::string summarize(const MixedServing &choice,
+                      const std::vector<Machine> &parts);
+Json toJson(const MixedServing &choice, const std::vector<Machine> &parts);
 
 } // namespace monarch::planner

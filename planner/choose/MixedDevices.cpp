@@ -36,9 +36,9 @@ struct Priced {
 class MixedSearch {
 public:
   MixedSearch(const ModelWork &work, const std::vector<Machine> &given,
-              const Target &target, const LayoutRequest &request)
+              const Target &target, const LayoutRequest &request, bool usesAll)
       : work(work), parts(given), target(target), request(request),
-        layers(static_cast<int64_t>(work.layers.size())) {
+        usesAll(usesAll), layers(static_cast<int64_t>(work.layers.size())) {
     for (const Machine &part : parts)
       total += part.devices;
     // Rings see a part's own devices; sends may leave it.
@@ -79,6 +79,7 @@ private:
   std::vector<Machine> parts;
   const Target &target;
   const LayoutRequest &request;
+  const bool usesAll;
   const int64_t layers;
   int64_t total = 0;
   std::vector<int64_t> own;
@@ -161,6 +162,8 @@ void MixedSearch::addStages(const StepLayout &degrees) {
         layout.pp = std::accumulate(stages.begin(), stages.end(), int64_t(0));
         if (layout.pp > layers || (layout.pp > 1 && !target.hasPipeline) ||
             (request.pins.pp && *request.pins.pp != layout.pp))
+          continue;
+        if (usesAll && std::count(stages.begin(), stages.end(), 0) > 0)
           continue;
         candidate.bound = boundOf(layout, stages, speeds);
         candidates.push_back(candidate);
@@ -458,11 +461,12 @@ void MixedSearch::run(MixedChoice &choice, bool &isFound) {
 Expected<MixedChoice> chooseMixedLayout(const ModelWork &work,
                                         const std::vector<Machine> &parts,
                                         const Target &target,
-                                        const LayoutRequest &request) {
+                                        const LayoutRequest &request,
+                                        bool usesAll) {
   MixedChoice choice;
   bool isFound = false;
   if (!parts.empty())
-    MixedSearch(work, parts, target, request).run(choice, isFound);
+    MixedSearch(work, parts, target, request, usesAll).run(choice, isFound);
   if (isFound)
     return choice;
   return Error{"MP3310", ExitCode::Infeasible,

@@ -38,11 +38,34 @@ struct MixedChoice {
 };
 
 /// `parts`: machines of one device type each; their nodes share one network.
-/// Pins hold for the whole. Errors as chooseLayout's.
+/// Pins hold for the whole. `usesAll`: every part has a stage. Errors as
+/// chooseLayout's.
 Expected<MixedChoice> chooseMixedLayout(const ModelWork &work,
                                         const std::vector<Machine> &parts,
                                         const Target &target,
-                                        const LayoutRequest &request);
+                                        const LayoutRequest &request,
+                                        bool usesAll = false);
+
+/// The choice beside the best that uses every part, and those that leave one
+/// out: what a slow part is worth.
+struct MixedComparison {
+  MixedChoice best;
+  struct Other {
+    /// Index of the part that is left out; none: every part has stages.
+    std::optional<size_t> without;
+    /// 0: none fits.
+    double seconds = 0;
+  };
+  std::vector<Other> others;
+};
+Expected<MixedComparison> compareMixed(const ModelWork &work,
+                                       const std::vector<Machine> &parts,
+                                       const Target &target,
+                                       const LayoutRequest &request);
+std::string summarize(const MixedComparison &comparison,
+                      const std::vector<Machine> &parts);
+Json toJson(const MixedComparison &comparison,
+            const std::vector<Machine> &parts);
 
 std::string summarize(const MixedChoice &choice,
                       const std::vector<Machine> &parts);

@@ -350,7 +350,8 @@ Expected<Cluster> readCluster(std::string_view text) {
     if (nodes.size() > 1)
       return clusterError(
           ExitCode::Unsupported, "/nodes: nodes of several kinds",
-          "describe one kind of node; plan each kind of machine by itself");
+          "plan takes them, with --target or --mode infer; elsewhere describe "
+          "one kind of node");
   }
   cluster.levels = readLevels(document, reader);
   if (cluster.deviceCount() > 1 &&

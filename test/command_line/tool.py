@@ -23,6 +23,15 @@ def llama(layers=32, hidden=4096, heads=32, kv_heads=8, mlp=14336, vocabulary=12
             "tie_word_embeddings": False}
 
 
+def cards(device, nodes, per_node, memory=None, **levels):
+    """A cluster file; levels by name and bandwidth."""
+    document = {"schema": "monarch.cluster/1", "extends": f"{nodes}x{per_node}x{device}",
+                "levels": [{"name": name, "bw": bandwidth} for name, bandwidth in levels.items()]}
+    if memory:
+        document["devices"] = {device: {"memory": memory}}
+    return document
+
+
 class ToolTest(unittest.TestCase):
     binaries = ""
 
@@ -68,6 +77,9 @@ class ToolTest(unittest.TestCase):
     def snapshot(self):
         return {str(path.relative_to(self.folder)): path.read_bytes()
                 for path in self.folder.rglob("*") if path.is_file()}
+
+    def remarks(self, document):
+        return "\n".join(document["remarks"])
 
     def price(self, config, cluster, fix, *more, target="megatron", rows=64, sequence=4096):
         """A pinned layout, as it is."""

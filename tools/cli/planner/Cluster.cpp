@@ -27,16 +27,22 @@ int clusterShow(const ClusterOptions &options, const Console &console) {
 }
 
 int clusterValidate(const ClusterOptions &options, const Console &console) {
-  const auto cluster = readClusterFile(options.subject);
+  const auto cluster = loadClusterParts(options.subject);
   if (!cluster)
     return console.fail(cluster.error());
   Json document;
   document["valid"] = true;
   document["devices"] = cluster->deviceCount();
-  document["digest"] = planner::digest(*cluster);
-  console.result(options.subject + ": a valid monarch.cluster/1, " +
-                     std::to_string(cluster->deviceCount()) + " x " +
-                     cluster->device.name + '\n',
+  std::string kinds;
+  for (const planner::Cluster &part : cluster->parts)
+    kinds += (kinds.empty() ? "" : " + ") + std::to_string(part.deviceCount()) +
+             " x " + part.device.name;
+  if (cluster->parts.size() == 1)
+    document["digest"] = planner::digest(cluster->parts.front());
+  else
+    document["kinds"] = cluster->parts.size();
+  console.result(options.subject + ": a valid monarch.cluster/1, " + kinds +
+                     '\n',
                  document);
   return static_cast<int>(ExitCode::Ok);
 }

@@ -181,7 +181,8 @@ PlannerCommands::PlannerCommands(CLI::App &app) {
       ->required();
   planVerb
       ->add_option("--global-batch", planOptions.globalBatch,
-                   "rows of the batch of one step")
+                   "rows of the batch of one step; --mode infer: sequences "
+                   "that a replica works on together")
       ->required()
       ->check(positive());
   addPlanFlags(*planVerb, planOptions);
@@ -190,6 +191,18 @@ PlannerCommands::PlannerCommands(CLI::App &app) {
                    "candidates to look at; then the best so far, or exit code "
                    "7")
       ->check(positive());
+  ServingOptions &serving = planOptions.serving;
+  planVerb->add_option("--kv-dtype", serving.keyValueType,
+                       "--mode infer: of keys and values at rest: bfloat16, "
+                       "float16, float32, fp8");
+  planVerb
+      ->add_option("--max-length", serving.maxLength,
+                   "--mode infer: tokens of prompt and answer together")
+      ->check(positive());
+  planVerb
+      ->add_option("--memory-share", serving.memoryShare,
+                   "--mode infer: of a card, that the server takes by design")
+      ->check(CLI::Range(0.05, 1.0));
   planVerb->add_option("-o,--output", planOptions.output, OutputHelp);
   addExplain(app);
   addDiff(app);

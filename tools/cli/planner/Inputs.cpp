@@ -4,18 +4,43 @@
 
 namespace monarch::cli {
 
+static Error placed(Error error, const std::string &path) {
+  error.where = path + (error.where.empty() ? "" : ", " + error.where);
+  return error;
+}
+
+static std::string nameOf(const std::string &path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+Expected<planner::ClusterParts> loadClusterParts(const std::string &name) {
+  if (planner::looksLikePreset(name)) {
+    auto cluster = planner::presetCluster(name);
+    if (!cluster)
+      return cluster.error();
+    return planner::ClusterParts{{std::move(*cluster)}, false};
+  }
+  const auto text = readFile(name);
+  if (!text)
+    return text.error();
+  auto cluster = planner::readClusterParts(*text);
+  if (!cluster)
+    return placed(cluster.error(), name);
+  for (planner::Cluster &part : cluster->parts)
+    if (part.name.empty())
+      part.name = nameOf(name);
+  return cluster;
+}
+
 Expected<planner::Cluster> readClusterFile(const std::string &path) {
   const auto text = readFile(path);
   if (!text)
     return text.error();
   auto cluster = planner::readCluster(*text);
-  if (!cluster) {
-    Error error = cluster.error();
-    error.where = path + (error.where.empty() ? "" : ", " + error.where);
-    return error;
-  }
+  if (!cluster)
+    return placed(cluster.error(), path);
   if (cluster->name.empty())
-    cluster->name = path.substr(path.rfind('/') + 1);
+    cluster->name = nameOf(path);
   return cluster;
 }
 

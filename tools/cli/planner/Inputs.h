@@ -2,7 +2,7 @@
 #pragma once
 
 #include "planner/Planner.h"
-#include "planner/cluster/Cluster.h"
+#include "planner/cluster/ClusterParts.h"
 #include "tools/cli/planner/Options.h"
 
 namespace monarch::cli {
@@ -10,6 +10,8 @@ namespace monarch::cli {
 /// A preset's name, or a monarch.cluster/1 file.
 Expected<planner::Cluster> loadCluster(const std::string &name);
 Expected<planner::Cluster> readClusterFile(const std::string &path);
+/// The same, where the file may list several kinds of devices.
+Expected<planner::ClusterParts> loadClusterParts(const std::string &name);
 
 /// A monarch.plan/1 by its first line; nullopt: something else.
 Expected<std::optional<planner::PlanFile>> readIfPlan(const std::string &path);

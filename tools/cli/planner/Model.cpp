@@ -46,11 +46,14 @@ Expected<Model> readGraphModel(const std::string &text,
 Expected<Model> readConfigModel(const std::string &text,
                                 const ModelRequest &request) {
   const std::string &path = request.options.model;
-  if (asksTheImporter(request.options))
+  ModelOptions options = request.options;
+  if (request.mayServe)
+    options.mode = "train";
+  if (asksTheImporter(options))
     return usage("MP1809", "a config.json has no outputs, inputs or modes",
                  path,
                  "leave out --loss, --shape and --mode: the model is a decoder "
-                 "that is trained on the next token");
+                 "that is trained on the next token, or served by plan");
   if (!request.sequence)
     return usage("MP1808", "a config.json says no sequence length", path,
                  "give --seq-len TOKENS");

@@ -25,6 +25,8 @@ struct ModelRequest {
   std::optional<int64_t> sequence;
   /// "": as the model has it.
   std::string dtype;
+  /// A config.json may be asked for --mode infer.
+  bool mayServe = false;
 };
 Expected<Model> loadPlannerModel(const ModelRequest &request,
                                  const ModelLoader &loader);

@@ -30,6 +30,16 @@ struct ModelOptions {
 /// Reads a model file that is neither a config.json nor a graph.
 using ModelLoader = std::function<Expected<Graph>(const ModelOptions &)>;
 
+/// Of --mode infer with a config.json.
+struct ServingOptions {
+  /// "": as the weights.
+  std::string keyValueType;
+  /// Tokens of a sequence when its last one comes; nullopt: the prompt's.
+  std::optional<int64_t> maxLength;
+  /// Of the card, that the server takes by design.
+  double memoryShare = 0.9;
+};
+
 struct PlanOptions {
   ModelOptions model;
   /// Of a config.json, which has no sequence of its own.
@@ -44,6 +54,7 @@ struct PlanOptions {
   std::string dtype;
   /// Candidates to look at.
   std::optional<int64_t> limit;
+  ServingOptions serving;
   /// "": nothing is written; "-": stdout.
   std::string output;
 };

@@ -3,6 +3,7 @@
 #include "planner/Planner.h"
 #include "tools/cli/planner/Inputs.h"
 #include "tools/cli/planner/LayoutVerbs.h"
+#include "tools/cli/planner/PlanKinds.h"
 #include "tools/cli/planner/SearchWatch.h"
 
 namespace monarch::cli {
@@ -11,7 +12,8 @@ namespace {
 /// --dtype is of a config.json, which does not fix it.
 std::optional<Error> checkType(const PlanOptions &options) {
   const bool isFp8 =
-      options.dtype == "fp8" && options.target != planner::OwnTarget;
+      options.dtype == "fp8" &&
+      (options.target != planner::OwnTarget || options.model.mode == "infer");
   const auto type = parseDType(options.dtype);
   if (options.dtype.empty() || isFp8 || (type && isFloating(*type)))
     return std::nullopt;
@@ -54,11 +56,14 @@ int plan(const PlanOptions &options, const ModelLoader &loader,
       return console.fail(target.error());
   if (const auto error = checkType(options))
     return console.fail(*error);
-  const auto cluster = loadCluster(options.cluster);
+  const auto cluster = loadClusterParts(options.cluster);
   if (!cluster)
     return console.fail(cluster.error());
+  if (const auto code = planTablesIfAny(options, *cluster, console))
+    return *code;
   const auto model = loadPlannerModel(
-      {options.model, options.sequence, options.dtype}, loader);
+      {options.model, options.sequence, options.dtype, /*mayServe=*/true},
+      loader);
   if (!model)
     return console.fail(model.error());
   if (!options.dtype.empty() && !model->shape && options.dtype != "fp8")
@@ -66,9 +71,14 @@ int plan(const PlanOptions &options, const ModelLoader &loader,
                          "--dtype is for a config.json: a model file has its "
                          "types",
                          options.model.model, "leave out --dtype"});
+  if (options.model.mode == "infer" && model->shape)
+    return planServing(options, *model, *cluster, console);
+  if (cluster->parts.size() > 1)
+    return planMixed(options, *model, *cluster, console);
+  const planner::Cluster &only = cluster->parts.front();
   return options.target == planner::OwnTarget
-             ? planOps(options, *model, *cluster, console)
-             : planLayout(options, *model, *cluster, console);
+             ? planOps(options, *model, only, console)
+             : planLayout(options, *model, only, console);
 }
 
 } // namespace monarch::cli

@@ -1,114 +1,101 @@
-"""What practitioners hit: memory that was estimated wrong, odd clusters, plans
-reused. Each test is named by its case.
+"""What practitioners hit on odd clusters, and with plans that are used again. Each
+test is named by its case.
 
-    user_cases.py --bin DIR
+    cluster_cases.py --bin DIR
 """
 
-from tool import INFEASIBLE, BAD_INPUT, UNSUPPORTED, ToolTest, llama, main
-
-GIB = 1024**3
-ALONE = "tp=1,pp=1,cp=1,ep=1,vpp=1"
+from tool import BAD_INPUT, INFEASIBLE, UNSUPPORTED, ToolTest, cards, llama, main
 
 
-def cards(device, nodes, per_node, memory=None, **levels):
-    """A cluster file; levels by name and bandwidth."""
-    document = {"schema": "monarch.cluster/1", "extends": f"{nodes}x{per_node}x{device}",
-                "levels": [{"name": name, "bw": bandwidth} for name, bandwidth in levels.items()]}
-    if memory:
-        document["devices"] = {device: {"memory": memory}}
-    return document
 
-
-class UserCases(ToolTest):
-    def remarks(self, document):
-        return "\n".join(document["remarks"])
-
-    # Memory.
-
-    def test_c37_needed_and_kept_free_are_two_things(self):
-        """What the card keeps free is not part of what the job needs."""
-        one = self.price(llama(layers=2), "1xH100-SXM-80GB", ALONE + ",dp=1,micro_batch=1", rows=8)
-        memory = one["memory_bytes"]
-        self.assertLess(memory["total"], 0.5 * memory["usable"])
-        self.assertIn("headroom", self.remarks(one))
-        self.assertIn("context", self.remarks(one))
-
-    def test_c38_states_alone_are_never_the_need(self):
-        """6.8 billion parameters, ZeRO-3 on four cards of 24 GB."""
-        config = llama(vocabulary=32000, kv_heads=32, mlp=11008)
-        priced = self.price(config, self.write("c.json", cards("RTX3090", 1, 4)),
-                            "dp=4,micro_batch=1,zero=3," + ALONE, target="deepspeed-zero3", rows=16)
-        memory = priced["memory_bytes"]
-        states = memory["parameters"] + memory["gradients"] + memory["optimizer"]
-        self.assertGreater(memory["activations"], 0)
-        self.assertGreater(memory["gathered"], 0)
-        self.assertGreater(memory["total"], 1.1 * states)
-        self.assertFalse(priced["fits"])
-
-    def test_c40_logits_rule_the_last_stage(self):
-        config = llama(layers=2, hidden=64, heads=4, kv_heads=4, mlp=256, vocabulary=151936)
-        priced = self.price(config, "1xH100-SXM-80GB", ALONE + ",dp=1,micro_batch=1,recompute=none",
-                            sequence=32768, rows=1)
-        logits = priced["memory_bytes"]["logits"]
-        # Half precision, single precision, its gradient.
-        self.assertGreaterEqual(logits / (32768 * 151936), 10)
-        self.assertIn("chunked loss", self.remarks(priced))
-        # Over tp the vocabulary is split.
-        halved = self.price(config, "2xH100-SXM-80GB",
-                            "tp=2,pp=1,cp=1,ep=1,vpp=1,dp=1,micro_batch=1,recompute=none",
-                            sequence=32768, rows=1)
-        self.assertLess(halved["memory_bytes"]["logits"], 0.6 * logits)
-
-    def test_c41_communicators_have_a_line(self):
-        priced = self.price(llama(), "1x8xH100-SXM-80GB", "tp=2,pp=2,dp=2,micro_batch=1")
-        self.assertRegex(self.remarks(priced), r"[\d.]+ GiB of context and communicators")
-
-    def test_c45_headroom_is_explicit(self):
-        priced = self.price(llama(), "1x8xH100-SXM-80GB", "tp=8")
-        self.assertIn("5 % headroom", self.remarks(priced))
-
-    def test_c51_activation_bound_is_said(self):
-        """Sharding weights over eight cards does not help a long sequence."""
-        priced = self.price(llama(vocabulary=32000), "1x8xH100-SXM-80GB",
-                            "tp=1,pp=1,dp=8,cp=1,micro_batch=1,zero=3,recompute=none",
-                            target="torchtitan", sequence=131072, rows=8)
-        self.assertFalse(priced["fits"])
-        text = self.remarks(priced)
-        self.assertIn("activation-bound: sharding weights will not help", text)
-        self.assertRegex(text, r"a sequence of \d+ would fit")
-        self.assertRegex(text, r"most effective: (recompute|cp)")
-
-    def test_c54_what_cannot_fit_is_infeasible(self):
-        """405 billion parameters on one card: need, have, lever; exit 4."""
-        big = llama(layers=126, hidden=16384, heads=128, kv_heads=8, mlp=53248)
-        self.write("config.json", big)
-        self.refused(INFEASIBLE, "plan", "config.json", "--seq-len", 4096, "--cluster",
-                     "1xH100-SXM-80GB", "--global-batch", 8, "--target", "megatron", "-o", "p.json",
-                     says=("GiB",))
-
-    # Clusters.
-
+class ClusterCases(ToolTest):
     def test_c55_three_cards(self):
         """52 heads divide by none of 3: stages or sharding, never tp 3."""
-        config = llama(layers=60, hidden=52 * 64, heads=52, kv_heads=52, mlp=8192, vocabulary=32000)
+        def heads(width, mlp):
+            return llama(layers=60, hidden=52 * width, heads=52, kv_heads=52, mlp=mlp,
+                         vocabulary=32000)
+
+        three = "1x3xV100-SXM2-32GB"
+        self.write("config.json", heads(128, 17920))
+        served = self.document("plan", "config.json", "--mode", "infer", "--seq-len", 2048,
+                               "--cluster", three, "--global-batch", 1)
+        self.assertEqual(served["degrees"], {"tp": 1, "pp": 3, "replicas": 1})
+        self.assertEqual(sum(served["stage_layers"]), 60)
+        # Two cards are too few, four share the heads.
+        two, four = served["beside"]
+        self.assertEqual((two["devices"], two["fits"]), (2, False))
+        self.assertEqual((four["devices"], four["degrees"]["tp"]), (4, 4))
+        # A number of layers that 3 does not divide is cut unevenly.
+        config = dict(heads(64, 8192), num_hidden_layers=61)
         uneven = self.price(config, "1x3xH100-SXM-80GB", "tp=1,pp=3,dp=1,micro_batch=1", rows=24)
         self.assertEqual(uneven["layout"]["pp"], 3)
         self.write("config.json", config)
-        self.refused(INFEASIBLE, "plan", "config.json", "--seq-len", 4096, "--cluster",
-                     "1x3xH100-SXM-80GB", "--global-batch", 24, "--target", "megatron", "--fix",
-                     "tp=3", "-o", "p.json", says=("52 heads over tp 3", "legal are 1"))
+        question = ("plan", "config.json", "--seq-len", 1024, "--cluster", "1x3xH100-SXM-80GB",
+                    "--global-batch", 24, "--target")
+        self.refused(INFEASIBLE, *question, "megatron", "--fix", "tp=3", "-o", "p.json",
+                     says=("52 heads over tp 3", "legal are 1"))
+        trained = self.document(*question, "torchtitan")["layout"]
+        self.assertEqual((trained["tp"], trained["dp"] * trained["cp"] * trained["pp"]), (1, 3))
+        self.assertEqual(trained["zero"], 3)
 
-    def test_c56_mixed_memories_are_never_planned_as_equal(self):
-        mixed = {"schema": "monarch.cluster/1", "name": "mixed",
-                 "devices": {"large": {"memory": "24GB", "memory_bw": "1TB/s",
-                                       "peak": {"bfloat16": "100TFLOP/s"}},
-                             "small": {"memory": "12GB", "memory_bw": "1TB/s",
-                                       "peak": {"bfloat16": "100TFLOP/s"}}},
-                 "nodes": [{"count": 1, "per_node": 7, "device": "large"},
-                           {"count": 1, "per_node": 1, "device": "small"}],
-                 "levels": [{"name": "pcie", "size": 8, "bw": "16GB/s"}]}
-        self.refused(UNSUPPORTED, "cluster", "validate", self.write("mixed.json", mixed),
-                     says=("several kinds",))
+    def test_c56_layers_by_what_each_card_holds(self):
+        """70 billion parameters on seven cards of 24 GB and one of 12 GB."""
+        self.write("config.json", llama(layers=80, hidden=8192, heads=64, mlp=28672))
+        served = self.document("plan", "config.json", "--mode", "infer", "--seq-len", 2048,
+                               "--cluster", self.write("mixed.json", self.mixed()),
+                               "--global-batch", 1, "--memory-share", 0.97)
+        stages = served["stages"]
+        self.assertEqual([stage["device"] for stage in stages], ["RTX4090"] * 7 + ["small"])
+        self.assertEqual(sum(stage["layers"] for stage in stages), 80)
+        for stage in stages:
+            self.assertLessEqual(stage["needed_bytes"], stage["usable_bytes"])
+        self.assertLess(stages[-1]["layers"], 0.55 * stages[1]["layers"])
+        self.assertIn("7 x RTX4090 + 1 x small", self.tool("cluster", "validate", "mixed.json").out)
+        # An even cut would not fit the small one.
+        per_layer = (stages[1]["needed_bytes"] - stages[2]["needed_bytes"]) \
+            if stages[1]["layers"] != stages[2]["layers"] else \
+            stages[1]["needed_bytes"] / stages[1]["layers"]
+        self.assertGreater(10 * abs(per_layer), stages[-1]["usable_bytes"])
+        # What runs one program on equal devices says so.
+        self.refused(UNSUPPORTED, "plan", "config.json", "--seq-len", 2048, "--cluster",
+                     "mixed.json", "--global-batch", 8, says=("several kinds", "--target"))
+
+    def mixed(self):
+        return {"schema": "monarch.cluster/1", "name": "mixed",
+                "devices": {"small": {"memory": "12GB", "memory_bw": "360GB/s",
+                                      "peak": {"bfloat16": "51TFLOP/s"}}},
+                "nodes": [{"count": 1, "per_node": 7, "device": "RTX4090"},
+                          {"count": 1, "per_node": 1, "device": "small"}],
+                "levels": [{"name": "pcie", "size": 8, "bw": "16GB/s"}]}
+
+    def test_c57_speeds_that_differ(self):
+        """Layers by speed; and whether the fast cards alone are faster."""
+        self.write("config.json", llama(layers=24, hidden=2048, heads=16, kv_heads=16, mlp=5632,
+                                        vocabulary=32000))
+        for slow in ("A100-SXM4-80GB", "T4"):
+            cluster = {"schema": "monarch.cluster/1", "name": slow,
+                       "nodes": [{"count": 1, "per_node": 2, "device": "H100-SXM-80GB"},
+                                 {"count": 1, "per_node": 2, "device": slow}],
+                       "levels": [{"name": "nvlink", "size": 2, "bw": "300GB/s"},
+                                  {"name": "nic", "size": 4, "bw": "25GB/s"}]}
+            plan = self.document("plan", "config.json", "--seq-len", 2048, "--cluster",
+                                 self.write("speeds.json", cluster), "--global-batch", 32,
+                                 "--target", "deepspeed")
+            others = {other["what"]: other for other in plan["others"]}
+            both = others["with every kind of device"]["step_seconds"]
+            fast = others[f"without {slow}"]["step_seconds"]
+            self.assertEqual(plan["step_seconds"], min(both, fast))
+            layers = plan["layout"]["stage_layers"]
+            self.assertEqual(sum(layers), 24)
+            if slow == "T4":
+                self.assertLess(fast, both)
+                idle = {run["device"]: run["idle_devices"] for run in plan["runs"]}
+                self.assertEqual(idle["T4"], 2)
+            else:
+                self.assertLess(both, fast)
+                first = plan["runs"][0]["device"]
+                quick, lazy = layers if first.startswith("H100") else reversed(layers)
+                self.assertGreater(quick, 1.5 * lazy)
 
     def test_c57_when_dropping_the_slow_card_wins(self):
         arguments = ("2xH100-SXM-80GB", "tp=1,pp=1,dp=2,micro_batch=1")
@@ -186,8 +173,6 @@ class UserCases(ToolTest):
             return int(whole["devices"]["H100-SXM-80GB"]["reserved"].removesuffix("MiB"))
 
         self.assertEqual(reserved("8156.json") - reserved("0.json"), 8156)
-
-    # Plans reused.
 
     def test_c69_a_plan_for_another_shape_is_costed_again(self):
         self.write("config.json", llama())
