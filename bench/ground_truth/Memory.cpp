@@ -123,7 +123,7 @@ std::optional<Error> reportMemory(const std::string &path,
     if (double context = number(row.json, "cuda_context_mib"); context > 0)
       beside = context * 1024 * 1024;
     const double bytes = memory.total + beside;
-    const double card = row.machine.device.memoryBytes / 1e9 * GiB;
+    const double card = row.machine.device.memoryBytes;
     if (isOom || kind == MemoryKind::Driver) {
       (isOom ? ranOut : fitted) += 1;
       bool tellsFit = bytes <= card;

@@ -1,12 +1,13 @@
 //===- main.cpp - errors on published measurements ------------------------===//
 //
-//   ground-truth --data FILE --sources FILE [--memory FILE] [--rows] [--fit]
-//                [--band]
+//   ground-truth --data FILE --sources FILE [--memory FILE]
+//                [--collectives FILE] [--rows] [--fit] [--band]
 //
 // Prints errors by split and source. --fit fits the constants to the calibrate
 // rows first, --band the widths; --rows prints each row.
 //
 //===----------------------------------------------------------------------===//
+#include "bench/ground_truth/Collectives.h"
 #include "bench/ground_truth/Fit.h"
 #include "bench/ground_truth/Memory.h"
 #include "bench/ground_truth/Report.h"
@@ -36,12 +37,13 @@ void printHeader() {
 
 int main(int argc, char **argv) {
   CLI::App app("Errors of the step model on published measurements");
-  std::string data, sourcesPath, memoryPath;
+  std::string data, sourcesPath, memoryPath, collectivesPath;
   bool printsRows = false, fits = false, estimates = false;
   std::string only;
   app.add_option("--data", data)->required();
   app.add_option("--sources", sourcesPath)->required();
   app.add_option("--memory", memoryPath);
+  app.add_option("--collectives", collectivesPath);
   app.add_flag("--rows", printsRows);
   app.add_option("--only", only);
   app.add_flag("--fit", fits);
@@ -121,6 +123,11 @@ int main(int argc, char **argv) {
       fmt::print(stderr, "{}\n", toString(*error));
       return 3;
     }
-  fmt::print("left out: {}\n", reading->leftOut.size());
+  if (!collectivesPath.empty())
+    if (auto error = reportCollectives(collectivesPath)) {
+      fmt::print(stderr, "{}\n", toString(*error));
+      return 3;
+    }
+  fmt::print("rows of steps left out: {}\n", reading->leftOut.size());
   return 0;
 }

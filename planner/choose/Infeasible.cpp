@@ -150,13 +150,16 @@ Error whyNothingFits(const ModelWork &work, const Machine &machine,
     if (target.isFullySharded)
       plain.sharding = Sharding::Parameters;
     plain.globalBatch = request.globalBatch;
-    return {
-        "MP3310", ExitCode::Infeasible,
-        fmt::format(
-            "no layout of {} can use {} devices for batch {}: {}", target.name,
-            machine.devices, request.globalBatch,
-            fmt::join(layoutViolations(work, machine, target, plain), "; ")),
-        "", "a batch or a count of devices with common factors"};
+    std::vector<std::string> reasons =
+        layoutViolations(work, machine, target, plain);
+    // Data parallelism alone is legal, but no degrees with these pins are.
+    if (reasons.empty())
+      reasons.push_back("the degrees that are left do not multiply to them");
+    return {"MP3310", ExitCode::Infeasible,
+            fmt::format("no layout of {} can use {} devices for batch {}: {}",
+                        target.name, machine.devices, request.globalBatch,
+                        fmt::join(reasons, "; ")),
+            "", "a batch or a count of devices with common factors"};
   }
   const StepLayout &closest = result.closest->layout;
   const MemoryModel model(work, target);
