@@ -102,7 +102,7 @@ Expected<PlanWhyNot> whyNot(const Graph &graph, const Cluster &cluster,
   if (!other) {
     const Error &error = other.error();
     answer.reason = error.what;
-    if (error.id != "MP3103") {
+    if (error.id != "MP3103" && error.id != "MP3105") {
       answer.nearestLegal = error.fix;
       return answer;
     }

@@ -1,6 +1,8 @@
 //===- Planner.cpp - the best plan for a graph on a cluster ---------------===//
 #include "planner/Planner.h"
 
+#include "planner/PinConflict.h"
+
 #include "core/program/Verify.h"
 #include "planner/cluster/Units.h"
 #include "planner/search/Heuristic.h"
@@ -284,7 +286,14 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
 
 Expected<PlanResult> makePlan(const Graph &graph, const Cluster &cluster,
                               const PlanRequest &request) {
-  return searchPlan(graph, cluster, request, /*scaleUp=*/true);
+  auto result = searchPlan(graph, cluster, request, /*scaleUp=*/true);
+  if (result || result.error().id != "MP3103")
+    return result;
+  const auto conflict =
+      conflictOfPins(request, result.error(), [&](const PlanRequest &other) {
+        return searchPlan(graph, cluster, other, /*scaleUp=*/false);
+      });
+  return conflict ? Expected<PlanResult>(*conflict) : std::move(result);
 }
 
 } // namespace monarch::planner

@@ -75,8 +75,9 @@ struct PlanResult {
 };
 
 /// MP3102 (exit 4): pins that no plan can have, with the legal values.
-/// MP3103 (exit 4): nothing fits; what is needed and what there is. MP3104
-/// (exit 7): ended by `onProgress` before any plan that fits.
+/// MP3103 (exit 4): nothing fits; what is needed and what there is. MP3105
+/// (exit 4): nothing fits that has these pins. MP3104 (exit 7): ended by
+/// `onProgress` before any plan that fits.
 Expected<PlanResult> makePlan(const Graph &graph, const Cluster &cluster,
                               const PlanRequest &request);
 

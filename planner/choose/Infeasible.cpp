@@ -139,6 +139,27 @@ std::string legalValues(const ModelWork &work, const Machine &machine,
                         : fmt::format("{}", fmt::join(values, ", "));
 }
 
+/// "; 12.3 GiB less": what a device needs at the least without this pin,
+/// against what it needs with it; "" where pins do not go together for other
+/// reasons.
+std::string freedWithout(const ModelWork &work, const Machine &machine,
+                         const Target &target, const LayoutRequest &request,
+                         const LayoutSearch::Result &found,
+                         const std::string &name) {
+  if (!found.closest)
+    return "";
+  LayoutRequest rest = request;
+  rest.pins = withoutPin(request.pins, name);
+  const auto other = anyThatFits(work, machine, target, rest);
+  if (other.families.empty())
+    return "";
+  const MemoryModel model(work, target);
+  return fmt::format(" ({:.1f} GiB less)",
+                     (model.price(found.closest->layout).total -
+                      model.price(other.families.front().layout).total) /
+                         GiB);
+}
+
 } // namespace
 
 Error whyNothingFits(const ModelWork &work, const Machine &machine,
@@ -234,9 +255,10 @@ Error whyPinsConflict(const ModelWork &work, const Machine &machine,
   std::vector<std::string> names, ways;
   for (const auto &[name, value] : conflicting.pins.entries()) {
     names.push_back(fmt::format("{}={}", name, value));
-    ways.push_back(
-        fmt::format("{} could be {}", name,
-                    legalValues(work, machine, target, conflicting, name)));
+    ways.push_back(fmt::format(
+        "{} could be {}{}", name,
+        legalValues(work, machine, target, conflicting, name),
+        freedWithout(work, machine, target, conflicting, found, name)));
   }
   const std::string why =
       found.closest ? fmt::format("{:.1f} GiB too many a device at the least",
