@@ -67,6 +67,7 @@ Pins merged(Pins pins, const Pins &instead) {
   take(pins.pp, instead.pp);
   take(pins.microBatch, instead.microBatch);
   take(pins.schedule, instead.schedule);
+  take(pins.masterWeights, instead.masterWeights);
   return pins;
 }
 

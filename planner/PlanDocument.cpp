@@ -33,6 +33,8 @@ Json pinsJson(const Pins &pins) {
     json["micro_batch"] = *pins.microBatch;
   if (pins.schedule)
     json["schedule"] = toString(*pins.schedule);
+  if (pins.masterWeights)
+    json["master_weights"] = *pins.masterWeights ? "float32" : "none";
   return json;
 }
 
@@ -49,6 +51,9 @@ Json originsJson(const Pins &pins, const Graph &graph) {
                         : chosen        ? toString(Origin::Planner)
                                         : toString(Origin::Default);
   json["schedule"] = toString(pins.schedule ? Origin::User : Origin::Default);
+  // Left out where it is none by default.
+  if (pins.masterWeights)
+    json["master_weights"] = toString(Origin::User);
   json["stage_of"] = toString(Origin::Planner);
   json["choices"] = toString(Origin::Planner);
   json["layouts"] = toString(Origin::Default);

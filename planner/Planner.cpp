@@ -217,7 +217,8 @@ void addTensorRemarks(const PricedPlan &best, const Unit &unit,
 Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
                                 const PlanRequest &request, bool scaleUp) {
   Workload workload{request.globalRows, request.optimizer,
-                    request.pins.schedule.value_or(ScheduleKind::OneFOneB)};
+                    request.pins.schedule.value_or(ScheduleKind::OneFOneB),
+                    request.pins.masterWeights.value_or(false)};
   SearchContext context(graph, cluster, workload, request.onProgress);
   Expected<Candidates> candidates = listCandidates(context, request);
   if (!candidates)
@@ -267,6 +268,13 @@ Expected<PlanResult> searchPlan(const Graph &graph, const Cluster &cluster,
                     context.progress.looked, context.progress.candidates));
   addWholeCosts(best, unit, cluster, result.remarks);
   addTensorRemarks(best, unit, result.remarks);
+  bool anyMaster = std::any_of(
+      graph.parameters.begin(), graph.parameters.end(), [&](const auto &p) {
+        return p.trainable && mayHaveMaster(graph.value(p.value).type);
+      });
+  if (workload.masterWeights && !anyMaster)
+    result.remarks.push_back("no parameter that is trained is in bfloat16 or "
+                             "float16: there are no master weights");
   if (!graph.separable)
     result.remarks.push_back(fmt::format(
         "the loss depends on which rows are in a unit: units of {} rows are "

@@ -44,7 +44,7 @@ std::optional<Error> runRank(const Program &program, Communicator &communicator,
   executorOptions.onUpdate = [&](const ProgramParameter &parameter,
                                  const at::Tensor &,
                                  const at::Tensor &gradient) {
-    gradients[parameter.value] = gradient.clone();
+    gradients[updatedValue(parameter)] = gradient.clone();
   };
   if (options.onInstruction)
     executorOptions.onInstruction = [&](const InstructionPlace &place,

@@ -48,6 +48,7 @@ static Expected<Program> onOneRank(const StrategySpace &space,
   planner::Decisions alone =
       planner::oneProcess(space.graph(), space, decisions.globalRows);
   alone.optimizer = decisions.optimizer;
+  alone.masterWeights = decisions.masterWeights;
   Expected<planner::Resolved> resolved = planner::resolve(space, alone);
   if (!resolved)
     return resolved.error();

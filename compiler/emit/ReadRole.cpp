@@ -136,8 +136,10 @@ private:
         .Case([&](dist::SegmentOp op) { readSegment(op); })
         .Case([&](dist::GradientOp op) {
           for (ProgramParameter &parameter : role.parameters)
-            if (parameter.value == numberOf(op.getParameter()))
+            if (parameter.value == numberOf(op.getParameter())) {
               parameter.gradient = numberOf(op.getGradient());
+              parameter.master = numberOf(op.getMaster());
+            }
         })
         .Case([&](dist::RootsOp op) {
           role.zeroed = numbersOf(op.getZeroed());

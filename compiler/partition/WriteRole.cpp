@@ -96,14 +96,14 @@ private:
   }
 
   void writeRoots() {
-    for (const ProgramParameter &parameter : role.parameters)
-      if (parameter.gradient != None)
-        dist::GradientOp::create(builder, unknown,
-                                 instructions.locals[parameter.value],
-                                 instructions.locals[parameter.gradient]);
     auto local = [&](int32_t value) {
       return value == None ? mlir::Value() : instructions.locals[value];
     };
+    for (const ProgramParameter &parameter : role.parameters)
+      if (parameter.gradient != None)
+        dist::GradientOp::create(
+            builder, unknown, instructions.locals[parameter.value],
+            instructions.locals[parameter.gradient], local(parameter.master));
     const ProgramScalars &scalars = role.scalars;
     dist::RootsOp::create(builder, unknown, instructions.localsOf(role.zeroed),
                           local(scalars.random), local(scalars.loss),

@@ -151,8 +151,8 @@ private:
     int32_t gradient = instruction.operands[1];
     bool known = false;
     for (const ProgramParameter &entry : role.parameters)
-      known =
-          known || (entry.value == parameter && entry.trainable && entry.owner);
+      known = known || (updatedValue(entry) == parameter && entry.trainable &&
+                        entry.owner);
     if (!known)
       return fmt::format("value {} is no parameter that this stage trains",
                          nameOf(role, parameter));

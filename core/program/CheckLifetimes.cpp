@@ -25,8 +25,10 @@ public:
       if (id != None)
         states[id] = State::Live;
     };
-    for (const ProgramParameter &parameter : role.parameters)
+    for (const ProgramParameter &parameter : role.parameters) {
       live(parameter.value);
+      live(parameter.master);
+    }
     for (const ProgramBuffer &buffer : role.buffers)
       live(buffer.value);
     for (const ProgramIndex &index : role.indices)

@@ -158,6 +158,12 @@ private:
               what + " has a malformed layout");
       require(parameter.gradient == None || isValue(parameter.gradient),
               what + " has a gradient that is no value");
+      if (parameter.master != None) {
+        requireLeaf(parameter.master, Lifetime::Persistent,
+                    "the master copy of " + what);
+        require(parameter.owner && parameter.trainable,
+                what + " has a master copy where it is not trained");
+      }
     }
     for (const ProgramBuffer &buffer : role.buffers) {
       std::string what =

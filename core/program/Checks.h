@@ -49,6 +49,8 @@ void checkCollectives(const StageSizes &sizes, Findings &findings);
 /// Sends and receives match one to one, and the stages reach the end.
 void checkTransfers(const Program &program,
                     const std::vector<StageSizes> &sizes, Findings &findings);
+/// Master copies are float32 copies of their parameters, which follow them.
+void checkMasters(const StageSizes &sizes, Findings &findings);
 /// Results of the common calls have the declared shape and type.
 void checkShapes(const StageSizes &sizes, Findings &findings);
 /// Bytes, counts and peak are the predicted ones.

@@ -158,6 +158,8 @@ private:
       uses[parameter.value] = MemoryUse::Parameters;
       if (parameter.gradient != None)
         uses[parameter.gradient] = MemoryUse::Gradients;
+      if (parameter.master != None)
+        uses[parameter.master] = MemoryUse::Optimizer;
     }
   }
 
@@ -174,8 +176,11 @@ private:
   }
 
   void makePersistent(OptimizerKind optimizer) {
-    for (const ProgramParameter &parameter : role.parameters)
+    for (const ProgramParameter &parameter : role.parameters) {
       make(parameter.value);
+      if (parameter.master != None)
+        make(parameter.master);
+    }
     for (const ProgramBuffer &buffer : role.buffers)
       make(buffer.value);
     for (const ProgramIndex &index : role.indices)

@@ -15,7 +15,7 @@
 
 namespace monarch {
 
-/// Persistent: lives through the run (parameters, optimizer states, index
+/// Persistent: lives through the run (parameters, their master copies, index
 /// lists). Carried: lives through a step (accumulators, counts). Saved: one
 /// slot per unit in flight, from forward to backward. Local: within one run of
 /// a segment.
@@ -63,7 +63,8 @@ enum class InstructionKind : uint8_t {
   /// operand
   /// itself (the result aliases it).
   Zero,
-  /// The optimizer: operands = parameter, gradient; in place.
+  /// The optimizer: operands = parameter or its master copy, gradient; in
+  /// place.
   Update,
   /// Drops operands; their storage is reused when no alias is left.
   Free
@@ -128,7 +129,19 @@ struct ProgramParameter {
   bool owner = true;
   /// The gradient at rest after the step's reductions (owner and trainable).
   int32_t gradient = None;
+  /// A float32 copy that the optimizer updates; the parameter is its rounding.
+  /// The gradient is float32, too. None: the parameter itself is updated.
+  int32_t master = None;
 };
+
+/// Parameters of these types may have float32 master copies.
+inline bool mayHaveMaster(DType type) {
+  return type == DType::BFloat16 || type == DType::Float16;
+}
+/// What the optimizer writes: the master copy, where there is one.
+inline int32_t updatedValue(const ProgramParameter &parameter) {
+  return parameter.master == None ? parameter.value : parameter.master;
+}
 
 struct ProgramBuffer {
   int32_t value = None;

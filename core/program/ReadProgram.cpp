@@ -189,11 +189,13 @@ Shard shardOfJson(JsonValue value) {
 
 ProgramParameter parameterOf(JsonValue value) {
   value.refuseFieldsBeside({"value", "names", "storage", "structure", "layout",
-                            "trainable", "owner", "gradient"});
-  return {int32Of(value["value"]),     value["names"].strings(),
-          storageOf(value["storage"]), structureOf(value["structure"]),
-          layoutOf(value["layout"]),   value["trainable"].boolean(),
-          value["owner"].boolean(),    int32Of(value["gradient"])};
+                            "trainable", "owner", "gradient", "master"});
+  std::optional<JsonValue> master = value.find("master");
+  return {int32Of(value["value"]),         value["names"].strings(),
+          storageOf(value["storage"]),     structureOf(value["structure"]),
+          layoutOf(value["layout"]),       value["trainable"].boolean(),
+          value["owner"].boolean(),        int32Of(value["gradient"]),
+          master ? int32Of(*master) : None};
 }
 
 ProgramBuffer bufferOf(JsonValue value) {

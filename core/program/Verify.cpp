@@ -129,6 +129,7 @@ std::vector<Error> verify(const Program &program) {
     checkSchedule(program, stage.role(), findings);
     checkCollectives(stage, findings);
     checkShapes(stage, findings);
+    checkMasters(stage, findings);
   }
   checkTransfers(program, sizes, findings);
   // A broken program has no traffic or peak worth the name.

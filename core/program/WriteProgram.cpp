@@ -120,14 +120,17 @@ Json jsonOfShard(const Shard &shard) {
 }
 
 Json jsonOfParameter(const ProgramParameter &parameter) {
-  return {{"value", parameter.value},
-          {"names", parameter.names},
-          {"storage", jsonOfStorage(parameter.storage)},
-          {"structure", jsonOfStructure(parameter.structure)},
-          {"layout", jsonOfLayout(parameter.layout)},
-          {"trainable", parameter.trainable},
-          {"owner", parameter.owner},
-          {"gradient", parameter.gradient}};
+  Json json = {{"value", parameter.value},
+               {"names", parameter.names},
+               {"storage", jsonOfStorage(parameter.storage)},
+               {"structure", jsonOfStructure(parameter.structure)},
+               {"layout", jsonOfLayout(parameter.layout)},
+               {"trainable", parameter.trainable},
+               {"owner", parameter.owner},
+               {"gradient", parameter.gradient}};
+  if (parameter.master != None)
+    json["master"] = parameter.master;
+  return json;
 }
 
 Json jsonOfBuffer(const ProgramBuffer &buffer) {

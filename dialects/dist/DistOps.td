@@ -198,9 +198,15 @@ def Dist_StateOp : Dist_LeafOp<"state", (ins)> {
 
 def Dist_GradientOp : Dist_Op<"gradient", [HasParent<"RoleOp">]> {
   let summary = "The gradient of a parameter at rest, after the step's sums";
-  let arguments = (ins Dist_LocalTensor:$parameter, Dist_LocalTensor:$gradient);
+  let description = [{
+    `master`: a float32 copy of a bfloat16 or float16 parameter; the optimizer
+    updates it by the gradient, in float32, and the parameter follows it.
+  }];
+  let arguments = (ins Dist_LocalTensor:$parameter, Dist_LocalTensor:$gradient,
+                       Optional<Dist_LocalTensor>:$master);
   let assemblyFormat = [{
-    $gradient `of` $parameter attr-dict `:` type($gradient) `,` type($parameter)
+    $gradient `of` $parameter (`master` $master^ `:` type($master))?
+    attr-dict `:` type($gradient) `,` type($parameter)
   }];
   let hasVerifier = 1;
 }

@@ -152,8 +152,17 @@ LogicalResult IndexOp::verify() {
 LogicalResult GradientOp::verify() {
   if (!getParameter().getDefiningOp<ParameterOp>())
     return emitOpError("is of a value that is no parameter");
-  if (getParameter().getType() != getGradient().getType())
-    return emitOpError("does not have its parameter's type");
+  Type updated = getParameter().getType();
+  if (mlir::Value master = getMaster()) {
+    auto narrow = cast<RankedTensorType>(updated);
+    updated = narrow.clone(Float32Type::get(getContext()));
+    if (!isa<BFloat16Type, Float16Type>(narrow.getElementType()) ||
+        master.getType() != updated)
+      return emitOpError("has a master copy that is no float32 copy of a "
+                         "bfloat16 or float16 parameter");
+  }
+  if (getGradient().getType() != updated)
+    return emitOpError("does not have the type of what it updates");
   return success();
 }
 

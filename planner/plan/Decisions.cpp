@@ -15,8 +15,8 @@ bool operator==(const Decisions &a, const Decisions &b) {
   return a.mesh == b.mesh && a.tables.exceptions() == b.tables.exceptions() &&
          a.stages == b.stages && a.unitRows == b.unitRows &&
          a.globalRows == b.globalRows && a.optimizer == b.optimizer &&
-         a.schedule == b.schedule && a.stage == b.stage &&
-         a.choice == b.choice &&
+         a.masterWeights == b.masterWeights && a.schedule == b.schedule &&
+         a.stage == b.stage && a.choice == b.choice &&
          a.passPartialCotangent == b.passPartialCotangent &&
          a.keepGathered == b.keepGathered &&
          a.parameterLayout == b.parameterLayout;

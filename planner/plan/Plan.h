@@ -32,6 +32,10 @@ struct Decisions {
   int64_t unitRows = 1;
   int64_t globalRows = 1;
   OptimizerKind optimizer = OptimizerKind::SGD;
+  /// Parameters in bfloat16 and float16 that are trained have float32 master
+  /// copies, accumulators and optimizer states at their owners, and their
+  /// gradients are reduced in float32.
+  bool masterWeights = false;
   ScheduleKind schedule = ScheduleKind::OneFOneB;
 
   /// Per op (graph order). Forward ops: at least the stage of each producer.

@@ -178,6 +178,11 @@ private:
       }
     if (!known)
       root["optimizer"].fail("\"" + optimizer + "\" is not known");
+    if (std::optional<JsonValue> masters = root.find("master_weights")) {
+      decisions.masterWeights = masters->string() == toString(DType::Float32);
+      if (!decisions.masterWeights)
+        masters->fail("must be \"float32\", or left out");
+    }
     if (schedule == toString(ScheduleKind::GPipe))
       decisions.schedule = ScheduleKind::GPipe;
     else if (schedule != toString(ScheduleKind::OneFOneB))
@@ -285,6 +290,8 @@ Json compressDecisions(const Decisions &decisions, const StrategySpace &space) {
   json["unit_rows"] = decisions.unitRows;
   json["global_rows"] = decisions.globalRows;
   json["optimizer"] = toString(decisions.optimizer);
+  if (decisions.masterWeights)
+    json["master_weights"] = toString(DType::Float32);
   if (!decisions.tables.exceptions().empty()) {
     json["tables"] = Json::array();
     for (const auto &[key, offsets] : decisions.tables.exceptions())

@@ -73,7 +73,9 @@ private:
   void writeSquaredNorm();
   void writeUpdates();
   Local carriedZeros(int stage, ValueId like, const Layout &layout,
-                     const std::string &name);
+                     const std::string &name, DType type);
+  /// The optimizer updates a float32 copy of the parameter.
+  bool hasMaster(size_t parameter) const;
   void addInPlace(int stage, Local sum, Local summand);
   void copyInto(int stage, Local held, Local fresh);
   /// The layout with every data axis partial: what units leave behind.

@@ -23,6 +23,14 @@ Local scalarCall(RoleWriter &writer, const std::string &name, Local operand,
   return writer.call(name, {operand}, std::move(args), type, {});
 }
 
+Local cast(RoleWriter &writer, Local tensor, DType type,
+           CallArg memoryFormat = std::monostate()) {
+  return writer.call("aten::_to_copy", {tensor},
+                     {OperandArg{0}, type, std::monostate(), std::monostate(),
+                      std::monostate(), false, std::move(memoryFormat)},
+                     type, writer[tensor].shape);
+}
+
 Local add(RoleWriter &writer, Local a, Local b) {
   return writer.call("aten::add.Tensor", {a, b},
                      {OperandArg{0}, OperandArg{1}, Expr::constant(1)},
@@ -37,12 +45,17 @@ Layout Resolver::partialOverUnits(Layout layout) const {
   return canonical(std::move(layout));
 }
 
+bool Resolver::hasMaster(size_t parameter) const {
+  const Parameter &entry = graph.parameters[parameter];
+  return decisions.masterWeights && entry.trainable &&
+         mayHaveMaster(graph.values[entry.value].type);
+}
+
 Local Resolver::carriedZeros(int stage, ValueId like, const Layout &layout,
-                             const std::string &name) {
+                             const std::string &name, DType type) {
   RoleWriter &writer = stages[stage].writer;
   const Local zeros =
-      writer.make(graph.values[like].type,
-                  localShape(writer, space.structure(like), layout), name,
+      writer.make(type, localShape(writer, space.structure(like), layout), name,
                   Lifetime::Carried);
   program.roles[stage].zeroed.push_back(zeros.value);
   return zeros;
@@ -136,11 +149,7 @@ void Resolver::writeCounts() {
         open(stage, SegmentKind::Begin, None);
         inverse = step(stage, begin, [&] {
           writer.allReduce(total, axes, "sum");
-          const Local number =
-              scalarCall(writer, "aten::_to_copy", total,
-                         {leaf.type, std::monostate(), std::monostate(),
-                          std::monostate(), false, std::monostate()},
-                         leaf.type);
+          const Local number = cast(writer, total, leaf.type);
           return scalarCall(writer, "aten::reciprocal", number, {}, leaf.type);
         });
       }
@@ -162,8 +171,9 @@ void Resolver::accumulate(size_t parameter, ValueId gradient) {
     if (accumulator.stage == stage && accumulator.layout == left)
       sum = accumulator.local;
   if (!sum.defined()) {
-    sum = carriedZeros(stage, gradient, home,
-                       graph.parameters[parameter].names[0] + ".grad");
+    sum = carriedZeros(
+        stage, gradient, home, graph.parameters[parameter].names[0] + ".grad",
+        hasMaster(parameter) ? DType::Float32 : graph.values[gradient].type);
     accumulators[parameter].push_back({stage, left, sum});
   }
   ResolvedStep added;
@@ -173,7 +183,13 @@ void Resolver::accumulate(size_t parameter, ValueId gradient) {
   added.from = home;
   open(stage, SegmentKind::Backward, None);
   step(stage, added, [&] {
-    addInPlace(stage, sum, local);
+    RoleWriter &writer = stages[stage].writer;
+    const DType type = writer[sum].type;
+    // Contiguous, as the accumulator is, whatever view the gradient is.
+    addInPlace(stage, sum,
+               writer[local].type == type
+                   ? local
+                   : cast(writer, local, type, Expr::constant(0)));
     return 0;
   });
 }
@@ -184,7 +200,8 @@ void Resolver::accumulateLoss() {
   const int stage = derived.homeStage[graph.loss];
   const Layout &home = derived.home[graph.loss];
   const Local local = fetch(graph.loss, home, stage, SegmentKind::Forward);
-  const Local sum = carriedZeros(stage, graph.loss, home, "loss");
+  const Local sum = carriedZeros(stage, graph.loss, home, "loss",
+                                 graph.values[graph.loss].type);
   ResolvedStep added;
   added.kind = ResolvedStep::Kind::Finish;
   added.segment = SegmentKind::Forward;
@@ -304,11 +321,7 @@ void Resolver::writeSquaredNorm() {
         Local gradient = gradients[p];
         // Squares of narrow types overflow and round.
         if (byteWidth(writer[gradient].type) < byteWidth(DType::Float32))
-          gradient = writer.call("aten::_to_copy", {gradient},
-                                 {OperandArg{0}, DType::Float32,
-                                  std::monostate(), std::monostate(),
-                                  std::monostate(), false, std::monostate()},
-                                 DType::Float32, writer[gradient].shape);
+          gradient = cast(writer, gradient, DType::Float32);
         const Local squares =
             writer.call("aten::mul.Tensor", {gradient, gradient},
                         {OperandArg{0}, OperandArg{1}}, writer[gradient].type,
@@ -381,12 +394,24 @@ void Resolver::writeUpdates() {
     updated.segment = SegmentKind::Step;
     updated.value = graph.parameters[p].value;
     open(from, SegmentKind::Step, None);
+    Local written = parameter;
+    if (hasMaster(p)) {
+      RoleWriter &writer = stages[from].writer;
+      written = writer.make(DType::Float32, writer[parameter].shape,
+                            graph.parameters[p].names[0] + ".master",
+                            Lifetime::Persistent);
+      for (ProgramParameter &made : program.roles[from].parameters)
+        if (made.value == parameter.value)
+          made.master = written.value;
+    }
     step(from, updated, [&] {
       Instruction update;
       update.kind = InstructionKind::Update;
       update.name = toString(program.optimizer);
-      update.operands = {parameter.value, gradients[p].value};
+      update.operands = {written.value, gradients[p].value};
       stages[from].writer.append(std::move(update));
+      if (written.value != parameter.value)
+        copyInto(from, parameter, written);
       return 0;
     });
     for (int to = 0; to < decisions.stages; ++to) {

@@ -50,6 +50,7 @@ Decisions assemble(const StrategySpace &space, const MeshPlan &plan,
   decisions.globalRows = workload.globalRows;
   decisions.optimizer = workload.optimizer;
   decisions.schedule = workload.schedule;
+  decisions.masterWeights = workload.masterWeights;
   decisions.stage = stage;
   decisions.keepGathered.assign(graph.ops.size(), true);
   decisions.parameterLayout.assign(graph.parameters.size(),

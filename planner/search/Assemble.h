@@ -17,6 +17,7 @@ struct Workload {
   int64_t globalRows = 1;
   OptimizerKind optimizer = OptimizerKind::SGD;
   ScheduleKind schedule = ScheduleKind::OneFOneB;
+  bool masterWeights = false;
 };
 
 /// `choice` per op on the axes without data axes; empty: whole, or following.

@@ -279,17 +279,23 @@ private:
       int64_t bytes = byteCount(value);
       if (value.shape.size() >= 2)
         bytes /= candidate.degrees.tp;
-      cost.bytes +=
-          bytes * (graph.parameters[p].trainable ? (adam ? 4 : 2) : 1);
+      cost.bytes += bytes;
       if (!graph.parameters[p].trainable)
         continue;
+      // Of the gradient, each state and the master copy.
+      bool hasMaster =
+          context.workload.masterWeights && mayHaveMaster(value.type);
+      int64_t updated =
+          hasMaster ? bytes / byteWidth(value.type) * byteWidth(DType::Float32)
+                    : bytes;
+      cost.bytes += updated * ((adam ? 3 : 1) + (hasMaster ? 1 : 0));
       int64_t replicas = candidate.plan.replicas();
       cost.stepPicoseconds +=
-          picosecondsFor(bytes * (adam ? 7 : 3), device.memoryBytesPerSecond,
+          picosecondsFor(updated * (adam ? 7 : 3), device.memoryBytesPerSecond,
                          device.memoryEfficiency) +
           device.launchPicoseconds +
           links.ringPicoseconds(0, dataAxes,
-                                2 * (replicas - 1) * (bytes / replicas), 2);
+                                2 * (replicas - 1) * (updated / replicas), 2);
     }
     StateCost fullest;
     for (const StateCost &cost : ofStage) {

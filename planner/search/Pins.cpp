@@ -63,6 +63,19 @@ std::optional<Error> setSchedule(std::string_view text, Pins &pins) {
                  "schedules are 1f1b and gpipe");
 }
 
+std::optional<Error> setMasterWeights(std::string_view text, Pins &pins) {
+  if (text != "float32" && text != "none")
+    return refused(ExitCode::Unsupported,
+                   fmt::format("master_weights={} is not supported", text),
+                   "master weights are float32 or none");
+  bool value = text == "float32";
+  if (pins.masterWeights && *pins.masterWeights != value)
+    return refused(ExitCode::Usage, "master_weights is fixed twice",
+                   "fix it once");
+  pins.masterWeights = value;
+  return std::nullopt;
+}
+
 std::optional<Error> addPin(std::string_view key, std::string_view value,
                             Pins &pins) {
   if (key == "dp")
@@ -75,6 +88,8 @@ std::optional<Error> addPin(std::string_view key, std::string_view value,
     return setDegree(key, value, pins.microBatch);
   if (key == "schedule")
     return setSchedule(value, pins);
+  if (key == "master_weights")
+    return setMasterWeights(value, pins);
   for (const Reserved &reserved : ReservedKeys)
     if (key == reserved.key) {
       if (value == reserved.neutral)
@@ -85,7 +100,8 @@ std::optional<Error> addPin(std::string_view key, std::string_view value,
           fmt::format("leave it out, or write {}={}", key, reserved.neutral));
     }
   return refused(ExitCode::Usage, fmt::format("\"{}\" cannot be fixed", key),
-                 "keys are dp, tp, pp, micro_batch, schedule, zero, recompute");
+                 "keys are dp, tp, pp, micro_batch, schedule, master_weights, "
+                 "zero, recompute");
 }
 
 } // namespace

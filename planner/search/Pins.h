@@ -16,6 +16,8 @@ struct Pins {
   std::optional<int64_t> pp;
   std::optional<int64_t> microBatch;
   std::optional<ScheduleKind> schedule;
+  /// "float32" or "none".
+  std::optional<bool> masterWeights;
 };
 
 /// Adds the pins of one `--fix` text to those there. MP3101: unknown key or

@@ -35,8 +35,8 @@ using InstructionHook = std::function<void(
 struct ExecutorOptions {
   int64_t seed = 0;
   OptimizerSettings optimizer;
-  /// Sees each parameter with its reduced gradient, before clipping and update.
-  /// Not counted as memory of the rank.
+  /// Sees each parameter (its master copy, where it has one) with its reduced
+  /// gradient, before clipping and update. Not counted as memory of the rank.
   std::function<void(const ProgramParameter &parameter, const at::Tensor &value,
                      const at::Tensor &gradient)>
       onUpdate;

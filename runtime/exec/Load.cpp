@@ -81,9 +81,9 @@ std::optional<Error> Executor::Machine::load(WeightSource &weights) {
 }
 
 std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
-  auto read = [&](const auto &entry,
-                  const Layout &layout) -> std::optional<Error> {
-    DType type = role.values[entry.value].type;
+  auto read = [&](const auto &entry, const Layout &layout,
+                  int32_t id) -> std::optional<Error> {
+    DType type = role.values[id].type;
     Expected<at::Tensor> whole = [&] {
       MemoryScope uncounted(nullptr);
       return weights.read(
@@ -95,20 +95,26 @@ std::optional<Error> Executor::Machine::loadWeights(WeightSource &weights) {
     at::Tensor block = takeBlock(
         *whole, blockOf(entry.structure, layout, program, view.coordinates()));
     if (block.scalar_type() != scalarTypeOf(type) ||
-        block.sizes() != at::IntArrayRef(shapes[entry.value]))
+        block.sizes() != at::IntArrayRef(shapes[id]))
       return contradiction(fmt::format(
           "{} has a block of {}, the program declares {}", entry.names[0],
-          shapeText(block.sizes()), shapeText(shapes[entry.value])));
-    values[entry.value] = std::move(block);
+          shapeText(block.sizes()), shapeText(shapes[id])));
+    values[id] = std::move(block);
     return std::nullopt;
   };
   for (const ProgramParameter &parameter : role.parameters) {
-    if (auto error = read(parameter, parameter.layout))
+    // A wider file is not rounded on its way to the master copy.
+    const int32_t updated = updatedValue(parameter);
+    if (auto error = read(parameter, parameter.layout, updated))
       return error;
-    parameterOf[parameter.value] = &parameter;
+    if (updated != parameter.value)
+      values[parameter.value] =
+          values[updated].to(scalarTypeOf(role.values[parameter.value].type));
+    parameterOf[updated] = &parameter;
   }
   for (const ProgramBuffer &buffer : role.buffers)
-    if (auto error = read(buffer, Layout::replicated(program.mesh.axes.size())))
+    if (auto error = read(buffer, Layout::replicated(program.mesh.axes.size()),
+                          buffer.value))
       return error;
   for (const ProgramIndex &index : role.indices) {
     std::vector<int64_t> list = view.evaluate(index.list);

@@ -94,6 +94,15 @@ double toleranceOf(const Program &program) {
   return tolerance;
 }
 
+/// What the optimizer updates, by name: parameters or master copies.
+std::map<std::string, DType> typesUpdatedBy(const Program &program) {
+  std::map<std::string, DType> types;
+  for (const SpreadTensor &tensor : spreadParameters(program))
+    if (tensor.isTrained)
+      types[tensor.names[0]] = tensor.type;
+  return types;
+}
+
 } // namespace
 
 struct Verification::Reference {
@@ -175,11 +184,10 @@ struct Verification::Reference {
       figures.worst = worst.name;
   }
 
-  template <typename Entries>
-  void compare(const Entries &entries, const NamedTensors &tensors,
-               double VerifyFigures::*figure) {
+  void compare(const std::vector<SpreadTensor> &entries,
+               const NamedTensors &tensors, double VerifyFigures::*figure) {
     std::vector<Difference> all;
-    for (const auto &entry : entries)
+    for (const SpreadTensor &entry : entries)
       if (auto found = tensors.find(entry.names[0]); found != tensors.end())
         all.push_back(differenceOf(entry.names[0], found->second,
                                    executor->value(entry.value)));
@@ -199,7 +207,8 @@ Verification::create(const Program &program, const Program &oneProcess,
       oneProcess.modelDigest != program.modelDigest ||
       oneProcess.globalRows != program.globalRows ||
       oneProcess.unitRows != program.unitRows ||
-      oneProcess.optimizer != program.optimizer)
+      oneProcess.optimizer != program.optimizer ||
+      typesUpdatedBy(oneProcess) != typesUpdatedBy(program))
     return Error{"MP4009", ExitCode::Stale,
                  "the one-process program is not of the same model, batch and "
                  "optimizer",
@@ -258,12 +267,12 @@ std::optional<Error> Verification::step(int64_t step, BatchSource &batches,
 }
 
 void Verification::compareBuffers(const NamedTensors &buffers) {
-  reference->compare(reference->executor->role().buffers, buffers,
+  reference->compare(spreadBuffers(reference->executor->program()), buffers,
                      &VerifyFigures::buffers);
 }
 
 void Verification::compareWeights(const NamedTensors &weights) {
-  reference->compare(reference->executor->role().parameters, weights,
+  reference->compare(spreadParameters(reference->executor->program()), weights,
                      &VerifyFigures::weights);
 }
 

@@ -15,10 +15,10 @@ std::vector<SpreadTensor> spreadParameters(const Program &program) {
   std::vector<SpreadTensor> tensors;
   for (const Role &role : program.roles)
     for (const ProgramParameter &parameter : role.parameters)
-      if (parameter.owner)
+      if (const int32_t value = updatedValue(parameter); parameter.owner)
         tensors.push_back({parameter.names, role.stage, parameter.structure,
-                           parameter.layout, role.values[parameter.value].type,
-                           parameter.value, parameter.gradient != None});
+                           parameter.layout, role.values[value].type, value,
+                           parameter.gradient != None});
   return tensors;
 }
 

@@ -23,8 +23,9 @@ struct SpreadTensor {
   bool isTrained = false;
 };
 
-/// Parameters of their owners, then buffers (and with `constants` those) of the
-/// first stage that holds them; by stage, then as in the role.
+/// Parameters of their owners (their float32 master copies, where they have
+/// one), then buffers (and with `constants` those) of the first stage that
+/// holds them; by stage, then as in the role.
 std::vector<SpreadTensor> spreadParameters(const Program &program);
 std::vector<SpreadTensor> spreadBuffers(const Program &program,
                                         bool constants = false);

@@ -59,15 +59,16 @@ Expected<StepNumbers> stepFrom(const Program &oneProcess, bool isWide,
   const Program program = isWide ? inFloat64(oneProcess) : oneProcess;
   const Role &role = program.roles[0];
   NamedTensors typed;
-  auto add = [&](const auto &entries) {
-    for (const auto &entry : entries)
-      if (auto found = state.find(entry.names[0]); found != state.end())
-        // The step updates them in place.
-        typed[entry.names[0]] = found->second.to(
-            scalarTypeOf(role.values[entry.value].type), false, /*copy=*/true);
+  auto add = [&](const std::string &name, int32_t value) {
+    if (auto found = state.find(name); found != state.end())
+      // The step updates them in place.
+      typed[name] = found->second.to(scalarTypeOf(role.values[value].type),
+                                     false, /*copy=*/true);
   };
-  add(role.parameters);
-  add(role.buffers);
+  for (const ProgramParameter &parameter : role.parameters)
+    add(parameter.names[0], updatedValue(parameter));
+  for (const ProgramBuffer &buffer : role.buffers)
+    add(buffer.names[0], buffer.value);
   MemoryWeights weights(std::move(typed));
   MemoryTally tally;
   ThreadWorld world(1);

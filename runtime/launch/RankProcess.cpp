@@ -233,7 +233,7 @@ private:
       executorOptions.onUpdate = [this](const ProgramParameter &parameter,
                                         const at::Tensor &,
                                         const at::Tensor &gradient) {
-        gradients[parameter.value] = gradient.clone();
+        gradients[updatedValue(parameter)] = gradient.clone();
       };
     auto created = Executor::create(program, *communicator, tally(), *weights,
                                     std::move(executorOptions));

@@ -223,6 +223,8 @@ private:
     Operands out = builder.ops(
         "monarch::attention", {q, k, v}, {arg0, arg1, arg2, {}, true, scale},
         {shape, Shape{shape[0], shape[1], shape[2]}}, size.type);
+    builder.graph.values[out[1]].type =
+        size.type == DType::Float64 ? DType::Float64 : DType::Float32;
     record(out[0], [=, this](ValueId g) {
       Operands d = builder.ops("monarch::attention_backward",
                                {g, q, k, v, out[0], out[1]},

@@ -169,8 +169,43 @@ dist.program model "" plan "" mesh <tensor "t" 2> tables [] optimizer "sgd" rows
   dist.role @stage0 stage 0 shards [] schedule [] {
     %x = dist.state <0> : tensor<4xf32>
     %w = dist.parameter <1 persistent "w"> ["w"] <"", 0, [1]> structure [#dist.dim<5>] layout <R> : tensor<5xf32>
-    // expected-error @+1 {{does not have its parameter's type}}
+    // expected-error @+1 {{does not have the type of what it updates}}
     dist.gradient %x of %w : tensor<4xf32>, tensor<5xf32>
+  }
+}
+
+// -----
+
+dist.program model "" plan "" mesh <tensor "t" 2> tables [] optimizer "sgd" rows 1 in units of 1, 1 each predicts bytes {} collectives {} peak 0 {
+  dist.role @stage0 stage 0 shards [] schedule [] {
+    %g = dist.state <0> : tensor<4xbf16>
+    %m = dist.state <1> : tensor<4xf32>
+    %w = dist.parameter <2 persistent "w"> ["w"] <"", 0, [1]> structure [#dist.dim<4>] layout <R> : tensor<4xbf16>
+    // expected-error @+1 {{does not have the type of what it updates}}
+    dist.gradient %g of %w master %m : tensor<4xf32> : tensor<4xbf16>, tensor<4xbf16>
+  }
+}
+
+// -----
+
+dist.program model "" plan "" mesh <tensor "t" 2> tables [] optimizer "sgd" rows 1 in units of 1, 1 each predicts bytes {} collectives {} peak 0 {
+  dist.role @stage0 stage 0 shards [] schedule [] {
+    %g = dist.state <0> : tensor<4xf32>
+    %m = dist.state <1> : tensor<5xf32>
+    %w = dist.parameter <2 persistent "w"> ["w"] <"", 0, [1]> structure [#dist.dim<4>] layout <R> : tensor<4xbf16>
+    // expected-error @+1 {{has a master copy that is no float32 copy}}
+    dist.gradient %g of %w master %m : tensor<5xf32> : tensor<4xf32>, tensor<4xbf16>
+  }
+}
+
+// -----
+
+dist.program model "" plan "" mesh <tensor "t" 2> tables [] optimizer "sgd" rows 1 in units of 1, 1 each predicts bytes {} collectives {} peak 0 {
+  dist.role @stage0 stage 0 shards [] schedule [] {
+    %g = dist.state <0> : tensor<4xf32>
+    %w = dist.parameter <1 persistent "w"> ["w"] <"", 0, [1]> structure [#dist.dim<4>] layout <R> : tensor<4xf32>
+    // expected-error @+1 {{has a master copy that is no float32 copy}}
+    dist.gradient %g of %w master %g : tensor<4xf32> : tensor<4xf32>, tensor<4xf32>
   }
 }
 

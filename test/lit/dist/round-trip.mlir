@@ -87,6 +87,15 @@ dist.program model "m" plan "p" mesh <data "d" 2, tensor "t" 2> tables [#dist.ta
     }
     // CHECK: dist.gradient %[[SUM]] of %[[W]] : tensor<3x?xf32, #dist.sizes<3, "s0">>, tensor<3x?xf32, #dist.sizes<3, "s0">>
     dist.gradient %sum of %w : tensor<3x?xf32, #dist.sizes<3, "s0">>, tensor<3x?xf32, #dist.sizes<3, "s0">>
+    // CHECK: %[[NARROW:.*]] = dist.parameter <14 persistent "n">
+    %n = dist.parameter <14 persistent "n"> ["n"] <"", 0, [1]> structure [#dist.dim<5>] layout <R, S(0:0)>
+        : tensor<?xbf16, #dist.sizes<"s0">>
+    // CHECK: %[[MASTER:.*]] = dist.state <15 persistent "n.master">
+    %m = dist.state <15 persistent "n.master"> : tensor<?xf32, #dist.sizes<"s0">>
+    // CHECK: %[[WIDE:.*]] = dist.state <16 carried "n.grad">
+    %ng = dist.state <16 carried "n.grad"> : tensor<?xf32, #dist.sizes<"s0">>
+    // CHECK: dist.gradient %[[WIDE]] of %[[NARROW]] master %[[MASTER]] : tensor<?xf32, #dist.sizes<"s0">> : tensor<?xf32, #dist.sizes<"s0">>, tensor<?xbf16, #dist.sizes<"s0">>
+    dist.gradient %ng of %n master %m : tensor<?xf32, #dist.sizes<"s0">> : tensor<?xf32, #dist.sizes<"s0">>, tensor<?xbf16, #dist.sizes<"s0">>
     // CHECK: dist.roots zeroed %[[SUM]] : tensor<3x?xf32, #dist.sizes<3, "s0">> loss %{{.*}} : tensor<f32>
     dist.roots zeroed %sum : tensor<3x?xf32, #dist.sizes<3, "s0">> loss %b : tensor<f32>
   }

@@ -92,6 +92,7 @@ Decisions randomDecisions(const StrategySpace &space, unsigned seed) {
                  {"tp1", 3, AxisRole::Tensor}};
   d.stages = 2;
   d.optimizer = random() % 2 ? OptimizerKind::AdamW : OptimizerKind::SGD;
+  d.masterWeights = random() % 2 == 0;
   d.schedule = random() % 2 ? ScheduleKind::GPipe : ScheduleKind::OneFOneB;
   if (random() % 2)
     d.tables.set(4, 2, {0, 1, 4});
@@ -143,6 +144,20 @@ TEST_CASE("Decisions survive their file") {
   }
 }
 
+TEST_CASE("Plans without master weights do not speak of them") {
+  Graph graph = twoLayers();
+  StrategySpace space(graph);
+  Decisions decisions = randomDecisions(space, 1);
+  decisions.masterWeights = true;
+  Json said = compressDecisions(decisions, space);
+  CHECK(said["master_weights"] == "float32");
+  decisions.masterWeights = false;
+  said.erase("master_weights");
+  CHECK(compressDecisions(decisions, space) == said);
+  PlanFile plan = planOf(decisions, space);
+  CHECK_FALSE(expandDecisions(plan, space)->masterWeights);
+}
+
 TEST_CASE("A plan keeps fields that it does not know") {
   Graph graph = twoLayers();
   StrategySpace space(graph);
@@ -171,6 +186,7 @@ TEST_CASE("Wrong plan files are refused") {
   };
   CHECK(refused([](Json &d) { d["mesh"][0]["role"] = "dada"; }));
   CHECK(refused([](Json &d) { d["optimizer"] = "lion"; }));
+  CHECK(refused([](Json &d) { d["master_weights"] = "bfloat16"; }));
   CHECK(refused([](Json &d) { d["choices"][0]["choice"] = "x y z"; }));
   CHECK(
       refused([](Json &d) { d["choices"][0]["match"] = "other#aten::mm#0"; }));

@@ -40,16 +40,18 @@ TEST_CASE("Pins are read, or refused by name") {
   CHECK(pins.tp == 4);
   CHECK(pins.microBatch == 3);
   CHECK(pins.schedule == ScheduleKind::GPipe);
-  CHECK_FALSE(addPins("recompute=none", pins));
+  CHECK_FALSE(pins.masterWeights);
+  CHECK_FALSE(addPins("recompute=none,master_weights=float32", pins));
+  CHECK(pins.masterWeights == true);
   for (const char *wrong : {"dp", "dp=", "dp=0", "dp=-1", "dp=x", "foo=1", "",
-                            "dp=3", "tp=4,,pp=2"}) {
+                            "dp=3", "tp=4,,pp=2", "master_weights=none"}) {
     INFO(wrong);
     std::optional<Error> error = addPins(wrong, pins);
     REQUIRE(error);
     CHECK(error->code == ExitCode::Usage);
   }
-  for (const char *later :
-       {"zero=3", "recompute=full", "cp=2", "ep=2", "schedule=zb"}) {
+  for (const char *later : {"zero=3", "recompute=full", "cp=2", "ep=2",
+                            "schedule=zb", "master_weights=float64"}) {
     INFO(later);
     CHECK(addPins(later, pins)->code == ExitCode::Unsupported);
   }

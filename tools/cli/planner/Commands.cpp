@@ -60,6 +60,10 @@ void PlannerCommands::addPlanFlags(CLI::App &verb, PlanOptions &options) {
                   "adamw or sgd; for other targets also sgd_momentum, "
                   "adamw_8bit")
       ->check(CLI::IsMember({"adamw", "sgd", "sgd_momentum", "adamw_8bit"}));
+  verb.add_option("--master-weights", options.masterWeights,
+                  "float32: bfloat16 and float16 parameters are updated and "
+                  "their gradients summed in float32; none by default")
+      ->check(CLI::IsMember({"float32", "none"}));
   verb.add_option("--target", options.target,
                   "what runs the plan: monarch, megatron, torchtitan, "
                   "deepspeed, ...");

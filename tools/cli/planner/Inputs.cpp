@@ -92,6 +92,10 @@ Expected<planner::PlanRequest> planRequestOf(const PlanOptions &options) {
     if (auto error = planner::addPins(
             "micro_batch=" + std::to_string(*options.microBatch), request.pins))
       return *error;
+  if (!options.masterWeights.empty())
+    if (auto error = planner::addPins("master_weights=" + options.masterWeights,
+                                      request.pins))
+      return *error;
   return request;
 }
 

@@ -24,6 +24,10 @@ std::optional<Error> refuseWorkload(const PlanOptions &options) {
     return Error{"MP1815", ExitCode::Usage,
                  fmt::format("a step of {} rows", options.globalBatch),
                  "--global-batch", fmt::format("at most {}", MostRows)};
+  if (!options.masterWeights.empty())
+    return refused(
+        fmt::format("{} itself says what its optimizer keeps", options.target),
+        "--master-weights", "leave it out");
   if (options.model.mode != "train")
     return refused(fmt::format("{} is not priced for {}", options.model.mode,
                                options.target),

@@ -50,6 +50,8 @@ struct PlanOptions {
   /// "dp=2,tp=2": pins.
   std::string fix;
   std::string optimizer = "adamw";
+  /// "float32" or "none"; "": not said.
+  std::string masterWeights;
   std::string target = "monarch";
   std::string dtype;
   /// Candidates to look at.

@@ -62,6 +62,26 @@ TEST_CASE("A plan file compiles to programs that read back") {
   CHECK(filesOf(*again) == filesOf(*program));
 }
 
+TEST_CASE("Both programs of a plan have its master weights") {
+  TemporaryFolder folder;
+  GptShape shape;
+  shape.type = DType::BFloat16;
+  Graph graph = gptGraph(shape);
+  StrategySpace space(graph);
+  planner::Decisions decisions =
+      planner::normalised(randomPlan(space, 7), space);
+  decisions.masterWeights = true;
+  CompileOptions options;
+  options.outDirectory = folder / "out";
+  Expected<Compiled> compiled =
+      compile(planOf(decisions, space, graph), graph, options);
+  REQUIRE(compiled);
+  for (const Program *program : {&compiled->program, &compiled->oneProcess})
+    for (const Role &role : program->roles)
+      for (const ProgramParameter &parameter : role.parameters)
+        CHECK((parameter.master != None) == parameter.owner);
+}
+
 TEST_CASE("The global view of a plan is the one-process program") {
   Graph graph = gptGraph({});
   StrategySpace space(graph);

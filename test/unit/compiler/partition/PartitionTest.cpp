@@ -81,6 +81,19 @@ TEST_CASE("The emitted program is the resolved one, for random plans") {
   }
 }
 
+TEST_CASE("Master weights are emitted as resolved") {
+  GptShape shape;
+  shape.type = DType::BFloat16;
+  Graph graph = gptGraph(shape);
+  StrategySpace space(graph);
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    planner::Decisions decisions = randomPlan(space, seed);
+    decisions.masterWeights = true;
+    INFO("seed " << seed << ": " << describe(decisions));
+    checkEmitted(graph, decisions, /*throughText=*/seed < 2);
+  }
+}
+
 TEST_CASE("The one-process program is emitted as resolved") {
   Graph graph = gptGraph({});
   StrategySpace space(graph);

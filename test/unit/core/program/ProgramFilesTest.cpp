@@ -104,6 +104,20 @@ TEST_CASE("a program is written, read and written to the same bytes") {
     CHECK(contentOf(path + "/" + name) == filesOf(program).at(name));
 }
 
+TEST_CASE("master copies are named where there are any") {
+  test::TemporaryFolder folder;
+  std::string path = folder / "program";
+  Program program = test::sampleProgram();
+  CHECK(filesOf(program).at("role-0.json").find("master") == std::string::npos);
+  program.roles[0].parameters[0].master = 2;
+  REQUIRE_FALSE(writeProgram(program, path));
+  Expected<Program> read = readProgram(path);
+  REQUIRE(read);
+  CHECK(read->roles[0].parameters[0].master == 2);
+  CHECK(read->roles[1].parameters[0].master == None);
+  CHECK(filesOf(*read) == filesOf(program));
+}
+
 TEST_CASE("a program replaces an older one with more stages") {
   test::TemporaryFolder folder;
   std::string path = folder / "program";
