@@ -77,13 +77,13 @@ std::string layoutLines(const PlanResult &result, const Cluster &cluster) {
   text += fmt::format("world   {} = dp {} x tp {} x cp 1 x pp {}{}\n",
                       cluster.deviceCount(), d.dp, d.tp, d.pp,
                       mesh.empty() ? "" : "   (a stage: " + mesh + ")");
-  return text + fmt::format("batch   {} rows = {} units of {}, {}, {}{}\n",
-                            decisions.globalRows,
-                            decisions.globalRows / decisions.unitRows,
-                            decisions.unitRows, toString(decisions.schedule),
-                            toString(decisions.optimizer),
-                            decisions.masterWeights ? ", float32 master weights"
-                                                    : "");
+  return text +
+         fmt::format("batch   {} rows = {} units of {}, {}, {}{}\n",
+                     decisions.globalRows,
+                     decisions.globalRows / decisions.unitRows,
+                     decisions.unitRows, toString(decisions.schedule),
+                     toString(decisions.optimizer),
+                     decisions.masterWeights ? ", float32 master weights" : "");
 }
 
 std::string timeLines(const PlanResult &result, const PlanFigures &figures) {

@@ -54,7 +54,8 @@ public:
             from.strides[wrapped(sizes.evaluate((*order)[dim], rank))];
     } else if (name == "aten::expand") {
       return expanded(shape);
-    } else if (name == "aten::select.int" && !strides.empty()) {
+    } else if ((name == "aten::select.int" || name == "aten::unbind.int") &&
+               !strides.empty()) {
       strides.erase(strides.begin() + static_cast<int64_t>(dimAt(1)));
     } else if (name == "aten::slice.Tensor" && !strides.empty()) {
       if (call.args.size() > 4)

@@ -21,31 +21,22 @@ bool isReshape(const std::string &name) {
          name == "aten::reshape";
 }
 
-constexpr std::array Views = {"aten::view",
-                              "aten::_unsafe_view",
-                              "aten::reshape",
-                              "aten::t",
-                              "aten::transpose.int",
-                              "aten::permute",
-                              "aten::expand",
-                              "aten::unsqueeze",
-                              "aten::squeeze",
-                              "aten::squeeze.dim",
-                              "aten::squeeze.dims",
-                              "aten::slice.Tensor",
-                              "aten::select.int",
-                              "aten::split.Tensor",
-                              "aten::split_with_sizes",
-                              "aten::narrow",
-                              "aten::alias",
-                              "aten::detach",
-                              "aten::view_as_real",
+constexpr std::array Views = {"aten::view",           "aten::_unsafe_view",
+                              "aten::reshape",        "aten::t",
+                              "aten::transpose.int",  "aten::permute",
+                              "aten::expand",         "aten::unsqueeze",
+                              "aten::squeeze",        "aten::squeeze.dim",
+                              "aten::squeeze.dims",   "aten::slice.Tensor",
+                              "aten::select.int",     "aten::unbind.int",
+                              "aten::split.Tensor",   "aten::split_with_sizes",
+                              "aten::narrow",         "aten::alias",
+                              "aten::detach",         "aten::view_as_real",
                               "aten::view_as_complex"};
 
 /// The place of the dim that a piece is cut from, -1 for other calls.
 int pieceDimArgument(const std::string &name) {
   if (name == "aten::slice.Tensor" || name == "aten::select.int" ||
-      name == "aten::narrow")
+      name == "aten::unbind.int" || name == "aten::narrow")
     return 1;
   if (name == "aten::split.Tensor" || name == "aten::split_with_sizes")
     return 2;

@@ -118,6 +118,22 @@ std::optional<OpRule> select(const OpView &op) {
   return rule;
 }
 
+/// unbind(x, dim): the dim is whole, and no result has it.
+std::optional<OpRule> unbind(const OpView &op) {
+  OpRule rule;
+  Shape shape = op.shape(0);
+  int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
+  rule.operands.push_back(numbered(shape.size()));
+  rule.operands[0][dim] = {};
+  Labels piece = rule.operands[0];
+  piece.erase(piece.begin() + dim);
+  for (ValueId result : op.op.results)
+    rule.results.push_back(result == None ? Labels() : piece);
+  addLinear(rule, {0});
+  rule.follows = true;
+  return rule;
+}
+
 /// select_backward(gradient, input_sizes, dim, index).
 std::optional<OpRule> selectBackward(const OpView &op) {
   OpRule rule;
@@ -217,6 +233,7 @@ void addSectionRules(RuleTable &table) {
   table["aten::slice.Tensor"] = slice;
   table["aten::slice_backward"] = sliceBackward;
   table["aten::select.int"] = select;
+  table["aten::unbind.int"] = unbind;
   table["aten::select_backward"] = selectBackward;
   table["aten::cat"] = cat;
   table["aten::stack"] = stack;

@@ -307,6 +307,7 @@ bool carriesIntegers(const std::string &name) {
                                               "aten::expand",
                                               "aten::slice.Tensor",
                                               "aten::select.int",
+                                              "aten::unbind.int",
                                               "aten::clone",
                                               "aten::_to_copy",
                                               "aten::copy",

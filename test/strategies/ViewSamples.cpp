@@ -154,6 +154,17 @@ void addViewSamples(SampleTable &table) {
     b.run("aten::select.int", {b.normal({4, 3, 6})},
           {OperandArg{0}, int64_t(1), int64_t(-1)}, {4, 6});
   });
+  table["aten::unbind.int"] =
+      several({[](Builder &b) {
+                 ValueId x = b.normal({6, 3, 4});
+                 b.factors(x, {2, 3, 3, 4});
+                 b.runAll("aten::unbind.int", {x}, {OperandArg{0}, int64_t(-2)},
+                          {Shape{6, 4}, Shape{6, 4}, Shape{6, 4}});
+               },
+               [](Builder &b) {
+                 b.runAll("aten::unbind.int", {b.normal({2, 5})},
+                          {OperandArg{0}, int64_t(0)}, {Shape{5}, Shape{5}});
+               }});
   table["aten::select_backward"] = one([](Builder &b) {
     b.run("aten::select_backward", {b.normal({4, 6})},
           {OperandArg{0}, ResultSizes{0}, int64_t(1), int64_t(-1)}, {4, 3, 6});

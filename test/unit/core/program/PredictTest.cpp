@@ -212,6 +212,8 @@ TEST_CASE("strides of views tell which are contiguous") {
        false},
       {view("select.int", a, {number(6)}, {number(0), number(1)}), true},
       {view("select.int", a, {number(4)}, {number(1), number(1)}), false},
+      {view("unbind.int", a, {number(6)}, {number(0)}), true},
+      {view("unbind.int", a, {number(4)}, {number(1)}), false},
       {view("expand", a, {number(2), number(4), number(6)}, {}), false},
       {view("unsqueeze", a, {number(4), number(1), number(6)}, {number(1)}),
        true},

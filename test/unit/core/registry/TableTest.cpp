@@ -209,6 +209,11 @@ TEST_CASE("pieces of a dim are split together", "[registry]") {
          args(1, {ResultsSizes{0}, int64_t(0)}),
          {{4, 5}, {2, 5}},
          {"S0 -> S0 S0", "S1 -> S1 S1", "P -> P P"}});
+  check({"aten::unbind.int",
+         {{4, 2, 5}},
+         args(1, {int64_t(1)}),
+         {{4, 5}, {4, 5}},
+         {"S0 -> S0 S0", "S2 -> S1 S1", "P -> P P"}});
   check({"aten::slice.Tensor",
          {{6, 5}},
          args(1, {int64_t(0), int64_t(2), int64_t(6), int64_t(1)}),
