@@ -64,6 +64,11 @@ def succeed(*command):
     return done.stdout
 
 
+def batch_of(data, step):
+    """One of the two global batches; what has no rows is there once a batch."""
+    return {name: tensor.chunk(2)[step] for name, tensor in data.items()}
+
+
 class Measurement:
     """One model; cells by step."""
 
@@ -119,8 +124,8 @@ class Measurement:
         from safetensors.torch import load_file, save_file
 
         data, expected = self.folder / "batch.safetensors", self.folder / "expected.safetensors"
-        save_file({name: tensor[:ROWS].contiguous()
-                   for name, tensor in load_file(self.data).items()}, data)
+        save_file({name: tensor.contiguous()
+                   for name, tensor in batch_of(load_file(self.data), 0).items()}, data)
         succeed(sys.executable, ROOT / "test/models/reference.py", self.model, "--data", data,
                 "-o", expected)
         worst = 0.0
@@ -216,7 +221,7 @@ class Measurement:
         optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
         losses = []
         for step in range(2):
-            batch = {name: tensor[step * ROWS:(step + 1) * ROWS] for name, tensor in data.items()}
+            batch = batch_of(data, step)
             optimizer.zero_grad()
             result = model(**batch, **constants)
             loss = result[0] if isinstance(result, tuple) else result.loss
