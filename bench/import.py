@@ -51,9 +51,12 @@ def run(*command):
 def cause(done):
     """The line that says what is wrong."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    for line in lines:
+    for line, after in zip(lines, lines[1:] + [""]):
         if line.startswith(("error", "FAILED", "MP")):
             return line
+        # Of Python; what follows the first sentence is values or advice.
+        if raised := re.match(r"(?:\w+\.)*\w+(?:Error|Exception):(.*)", line):
+            return re.split(r"[.(] ?", (raised.group(1) or after).strip())[0]
     return lines[-1] if lines else f"exit code {done.returncode}"
 
 
