@@ -104,22 +104,9 @@ std::optional<OpRule> sliceBackward(const OpView &op) {
   return rule;
 }
 
-/// select(x, dim, index): the dim is whole.
-std::optional<OpRule> select(const OpView &op) {
-  OpRule rule;
-  Shape shape = op.shape(0);
-  int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
-  rule.operands.push_back(numbered(shape.size()));
-  rule.operands[0][dim] = {};
-  rule.results.push_back(rule.operands[0]);
-  rule.results[0].erase(rule.results[0].begin() + dim);
-  addLinear(rule, {0});
-  rule.follows = true;
-  return rule;
-}
-
-/// unbind(x, dim): the dim is whole, and no result has it.
-std::optional<OpRule> unbind(const OpView &op) {
+/// select(x, dim, index), unbind(x, dim): the dim is whole, and no result has
+/// it.
+std::optional<OpRule> dropDim(const OpView &op) {
   OpRule rule;
   Shape shape = op.shape(0);
   int64_t dim = wrapDim(op.intAt(1, 0), shape.size());
@@ -232,8 +219,8 @@ void addSectionRules(RuleTable &table) {
   table["aten::split_with_sizes"] = split;
   table["aten::slice.Tensor"] = slice;
   table["aten::slice_backward"] = sliceBackward;
-  table["aten::select.int"] = select;
-  table["aten::unbind.int"] = unbind;
+  table["aten::select.int"] = dropDim;
+  table["aten::unbind.int"] = dropDim;
   table["aten::select_backward"] = selectBackward;
   table["aten::cat"] = cat;
   table["aten::stack"] = stack;

@@ -243,9 +243,14 @@ class Joint(Case):
         self.assertIn("leave --loss out", text)
 
 
-if __name__ == "__main__":
+def main():
+    """The tests of the script that runs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     options, rest = parser.parse_known_args()
     Case.binaries = options.bin
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,15 +8,12 @@ half a unit in the last place of a bfloat16 weight: with master weights they add
 up, without they vanish.
 """
 
-import argparse
 import json
-import sys
-import unittest
 
 import torch
 from safetensors.torch import load_file, save_file
 
-from graph_features import ROWS, Case, features
+from graph_features import ROWS, Case, features, main
 
 STEPS = 24
 RATE = 1e-2
@@ -148,8 +145,4 @@ class MasterWeights(Case):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    options, rest = parser.parse_known_args()
-    Case.binaries = options.bin
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    main()

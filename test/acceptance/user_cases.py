@@ -4,12 +4,9 @@ what the tool should do with it.
     user_cases.py --bin DIR [TEST...]
 """
 
-import argparse
 import json
 import pathlib
 import random
-import sys
-import unittest
 import zipfile
 
 import torch
@@ -17,7 +14,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
-from graph_features import ROWS, Case, features
+from graph_features import ROWS, Case, features, main
 
 WIDTH, TOKENS, VOCABULARY = features.WIDTH, features.TOKENS, features.VOCABULARY
 
@@ -554,8 +551,4 @@ class Cases(Case):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    options, rest = parser.parse_known_args()
-    Case.binaries = options.bin
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+    main()

@@ -72,24 +72,25 @@ void PlannerCommands::addPlanFlags(CLI::App &verb, PlanOptions &options) {
                   "monarch also float32");
 }
 
+void PlannerCommands::addSubject(CLI::App &verb, SubjectOptions &options,
+                                 const char *what) {
+  verb.add_option("SUBJECT", options.subject, what)->required();
+  verb.add_option("MODEL", options.planModel,
+                  "the model of a plan that does not hold it");
+  verb.add_option("--cluster", options.plan.cluster,
+                  "the cluster; by default the plan's, if it is a preset");
+  verb.add_option("--global-batch", options.plan.globalBatch,
+                  "rows of the batch of one step; by default the plan's")
+      ->check(positive());
+  addPlanFlags(verb, options.plan);
+}
+
 void PlannerCommands::addSimulate(CLI::App &app) {
   SimulateOptions &options = simulateOptions;
   simulateVerb = app.add_subcommand(
       "simulate", "Price a plan on another cluster, or a layout, as it is");
-  simulateVerb
-      ->add_option("SUBJECT", options.subject,
-                   "a plan, or a model with --target and --fix")
-      ->required();
-  simulateVerb->add_option("MODEL", options.planModel,
-                           "the model of a plan that does not hold it");
-  simulateVerb->add_option("--cluster", options.plan.cluster,
-                           "the cluster; by default the plan's, if it is a "
-                           "preset");
-  simulateVerb
-      ->add_option("--global-batch", options.plan.globalBatch,
-                   "rows of the batch of one step; by default the plan's")
-      ->check(positive());
-  addPlanFlags(*simulateVerb, options.plan);
+  addSubject(*simulateVerb, options,
+             "a plan, or a model with --target and --fix");
   simulateVerb->add_option("--slow-rank", options.slowRanks,
                            "RANK=FACTOR: its compute takes that many times as "
                            "long");
@@ -104,21 +105,9 @@ void PlannerCommands::addExplain(CLI::App &app) {
   ExplainOptions &options = explainOptions;
   explainVerb = app.add_subcommand(
       "explain", "Why this plan, why not another, what binds, what if");
-  explainVerb
-      ->add_option("SUBJECT", options.subject,
-                   "a plan, or a config.json, monarch.graph/1 JSON or model "
-                   "file that is planned first")
-      ->required();
-  explainVerb->add_option("MODEL", options.planModel,
-                          "the model of a plan that does not hold it");
-  explainVerb->add_option("--cluster", options.plan.cluster,
-                          "the cluster; by default the plan's, if it is a "
-                          "preset");
-  explainVerb
-      ->add_option("--global-batch", options.plan.globalBatch,
-                   "rows of the batch of one step; by default the plan's")
-      ->check(positive());
-  addPlanFlags(*explainVerb, options.plan);
+  addSubject(*explainVerb, options,
+             "a plan, or a config.json, monarch.graph/1 JSON or model "
+             "file that is planned first");
   explainVerb->add_option("--why-not", options.whyNot,
                           "pins of a layout that you have in mind, as "
                           "tp=4,pp=2; may be given several times");

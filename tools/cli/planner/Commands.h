@@ -25,6 +25,7 @@ public:
 
 private:
   void addPlanFlags(CLI::App &verb, PlanOptions &options);
+  void addSubject(CLI::App &verb, SubjectOptions &options, const char *what);
   void addSimulate(CLI::App &app);
   void addExplain(CLI::App &app);
   void addDiff(CLI::App &app);

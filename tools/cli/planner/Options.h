@@ -63,12 +63,15 @@ struct PlanOptions {
 int plan(const PlanOptions &options, const ModelLoader &loader,
          const Console &console);
 
-struct SimulateOptions {
+struct SubjectOptions {
   /// A plan file, or a model that is planned first.
   std::string subject;
   /// The model of a plan that was made from a graph.
   std::string planModel;
   PlanOptions plan;
+};
+
+struct SimulateOptions : SubjectOptions {
   /// "R=1.3": rank R takes that many times as long.
   std::vector<std::string> slowRanks;
   /// "LEVEL=0.5": what is left of that level's bandwidth.
@@ -78,11 +81,7 @@ struct SimulateOptions {
 int simulate(const SimulateOptions &options, const ModelLoader &loader,
              const Console &console);
 
-struct ExplainOptions {
-  /// A plan file, or a model that is planned first.
-  std::string subject;
-  std::string planModel;
-  PlanOptions plan;
+struct ExplainOptions : SubjectOptions {
   /// "tp=4,pp=2": pins, each a question.
   std::vector<std::string> whyNot;
 };
